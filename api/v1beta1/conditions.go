@@ -1,0 +1,42 @@
+package v1beta1
+
+// Conditions of ProxmoxCluster. Ready, Deleting and Paused have the types and reasons that Cluster API defines.
+const (
+	// ProxmoxAvailableCondition is True when every region's Proxmox VE answers with the credentials given.
+	ProxmoxAvailableCondition = "ProxmoxAvailable"
+	// ControlPlaneEndpointSetCondition is True when the cluster has a control plane endpoint.
+	ControlPlaneEndpointSetCondition = "ControlPlaneEndpointSet"
+	// ZonesValidCondition is True when every zone names nodes that its region has.
+	ZonesValidCondition = "ZonesValid"
+)
+
+// Conditions of ProxmoxMachine. Ready, Deleting and Paused have the types and reasons that Cluster API defines.
+const (
+	// AddressesReadyCondition is True when every IPAddressClaim of the machine is bound to an IPAddress.
+	AddressesReadyCondition = "AddressesReady"
+	// VirtualMachineReadyCondition is True when the VM exists, is configured as asked and runs.
+	VirtualMachineReadyCondition = "VirtualMachineReady"
+	// BootstrapSeedRemovedCondition is True when the seed ISO with the bootstrap data is gone from Proxmox VE; it is
+	// False from the upload until the machine has its Node.
+	BootstrapSeedRemovedCondition = "BootstrapSeedRemoved"
+)
+
+// Reasons of the conditions above, for the states in which a person may have to do something.
+const (
+	// AvailableReason says that the dependency answers and is usable.
+	AvailableReason = "Available"
+	// CredentialsNotFoundReason says that a region's credentials Secret, or a key in it, is missing.
+	CredentialsNotFoundReason = "CredentialsNotFound" //nolint:gosec // a condition reason, no credential
+	// CredentialsRefusedReason says that Proxmox VE does not accept a region's credentials.
+	CredentialsRefusedReason = "CredentialsRefused" //nolint:gosec // a condition reason, no credential
+	// UnreachableReason says that no API endpoint of a region answers.
+	UnreachableReason = "Unreachable"
+	// UnknownNodeReason says that a zone names a node that the region does not have.
+	UnknownNodeReason = "UnknownNode"
+	// EndpointSetReason says that the control plane endpoint is known.
+	EndpointSetReason = "EndpointSet"
+	// WaitingForEndpointReason says that neither the ProxmoxCluster nor the Cluster has a control plane endpoint yet.
+	WaitingForEndpointReason = "WaitingForEndpoint"
+	// MachinesRemainReason says that deletion waits for ProxmoxMachines to go.
+	MachinesRemainReason = "MachinesRemain"
+)

@@ -1,0 +1,235 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// ClusterFinalizer keeps a ProxmoxCluster until its machines are gone.
+const ClusterFinalizer = "proxmoxcluster.infrastructure.cluster.x-k8s.io"
+
+// ProxmoxClusterSpec is what a user asks of a cluster on Proxmox VE.
+type ProxmoxClusterSpec struct {
+	// controlPlaneEndpoint is the host and port at which the control plane is reached: a virtual IP, a load balancer or a
+	// DNS name. When it is not set here, it is taken from the Cluster's spec.controlPlaneEndpoint once a control plane
+	// provider has put it there.
+	// +optional
+	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
+
+	// regions are the Proxmox VE clusters in which machines are placed.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Regions []Region `json:"regions,omitempty"`
+}
+
+// APIEndpoint is a host and a port.
+// +kubebuilder:validation:MinProperties=1
+type APIEndpoint struct {
+	// host is a DNS name or an IP address.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Host string `json:"host,omitempty"`
+
+	// port is a TCP port.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+}
+
+// Region is one Proxmox VE cluster, or a single host.
+// +kubebuilder:validation:XValidation:rule="!has(self.zones) || self.zones.all(z, z.nodes.all(n, self.zones.exists_one(o, n in o.nodes)))",message="a node may belong to one zone only: name each node once over all zones of the region"
+type Region struct {
+	// name names the region. With several regions it is the first part of the failure domains, `<region>.<zone>`.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// endpoints are the URLs of the Proxmox VE API, `https://host:8006`, in order of preference: one per node lets the
+	// provider go on while a node is down.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHostname() != '' && (url(self).getEscapedPath() == '' || url(self).getEscapedPath() == '/') && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#')",message="an endpoint is https://host or https://host:port, without a path, query or user; for Proxmox VE itself the port is 8006"
+	Endpoints []string `json:"endpoints,omitempty"`
+
+	// credentialsRef names the Secret with the credentials for the region, in the namespace of the ProxmoxCluster: keys
+	// `tokenID` (user@realm!name) and `tokenSecret`, or `username` (user@realm) and `password`.
+	// +required
+	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
+
+	// tls says how the certificates of the endpoints are verified. Without it the system's certificate authorities count.
+	// +optional
+	TLS RegionTLS `json:"tls,omitempty,omitzero"`
+
+	// zones are the failure domains of the region: sets of nodes that fail together. Without zones every node is its own
+	// zone, named like the node. With zones, nodes in none of them get no machines.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Zones []Zone `json:"zones,omitempty"`
+
+	// vmIDRange bounds the VMIDs given to new machines in this region.
+	// +optional
+	VMIDRange VMIDRange `json:"vmIDRange,omitempty,omitzero"`
+}
+
+// SecretReference names a Secret in the same namespace.
+type SecretReference struct {
+	// name is the Secret's name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+}
+
+// RegionTLS says how the certificates of a region's endpoints are verified.
+// +kubebuilder:validation:MinProperties=1
+type RegionTLS struct {
+	// caBundle is one or more certificates in PEM form that sign the endpoints' certificates: for a Proxmox VE cluster
+	// with its own CA, /etc/pve/pve-root-ca.pem.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=65536
+	CABundle []byte `json:"caBundle,omitempty"`
+
+	// fingerprints are SHA-256 fingerprints of the endpoints' certificates, as Proxmox VE's GUI shows them: 32 bytes in
+	// hexadecimal with colons. When set, one of them must match; names and issuers are then not looked at unless caBundle
+	// is set too.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:Pattern=`^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){31}$`
+	// +kubebuilder:validation:items:MinLength=95
+	// +kubebuilder:validation:items:MaxLength=95
+	Fingerprints []string `json:"fingerprints,omitempty"`
+}
+
+// Zone is a set of nodes of one region that fail together.
+type Zone struct {
+	// name names the zone within its region.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// nodes are the names of the Proxmox VE nodes in the zone.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Nodes []string `json:"nodes,omitempty"`
+
+	// controlPlane says whether control plane machines may be placed in the zone.
+	// +optional
+	// +default=true
+	ControlPlane *bool `json:"controlPlane,omitempty"`
+}
+
+// VMIDRange is a range of VMIDs, both ends included.
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="self.start <= self.end",message="start must not be above end"
+type VMIDRange struct {
+	// start is the lowest VMID to use.
+	// +required
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=999999999
+	Start int32 `json:"start,omitempty"`
+
+	// end is the highest VMID to use.
+	// +required
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=999999999
+	End int32 `json:"end,omitempty"`
+}
+
+// ProxmoxClusterStatus is what was observed of a cluster.
+// +kubebuilder:validation:MinProperties=1
+type ProxmoxClusterStatus struct {
+	// conditions are Ready, ProxmoxAvailable, ControlPlaneEndpointSet, ZonesValid, Deleting and Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// initialization tells Cluster API that the infrastructure was provisioned once.
+	// +optional
+	Initialization ProxmoxClusterInitializationStatus `json:"initialization,omitempty,omitzero"`
+
+	// failureDomains are the zones that machines can be placed in.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	FailureDomains []clusterv1.FailureDomain `json:"failureDomains,omitempty"`
+}
+
+// ProxmoxClusterInitializationStatus holds what Cluster API's contract asks for at the first provisioning.
+// +kubebuilder:validation:MinProperties=1
+type ProxmoxClusterInitializationStatus struct {
+	// provisioned is true from the moment the cluster's infrastructure was ready for the first time.
+	// +optional
+	Provisioned *bool `json:"provisioned,omitempty"`
+}
+
+// ProxmoxCluster is the infrastructure of a Cluster API Cluster on Proxmox VE: where it may put machines, with which
+// credentials, and where its control plane is reached.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=proxmoxclusters,scope=Namespaced,categories=cluster-api
+// +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster to which this ProxmoxCluster belongs"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Cluster infrastructure is ready"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why it is, or is not",priority=1
+// +kubebuilder:printcolumn:name="Endpoint",type="string",JSONPath=".spec.controlPlaneEndpoint.host",description="Control plane endpoint"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type ProxmoxCluster struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what is asked for.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlaneEndpoint) || (has(self.controlPlaneEndpoint) && self.controlPlaneEndpoint == oldSelf.controlPlaneEndpoint)",message="controlPlaneEndpoint is immutable once set: clients and certificates of the cluster already use it"
+	Spec ProxmoxClusterSpec `json:"spec,omitempty,omitzero"`
+	// status is what was observed.
+	// +optional
+	Status ProxmoxClusterStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions, for Cluster API's condition functions.
+func (c *ProxmoxCluster) GetConditions() []metav1.Condition { return c.Status.Conditions }
+
+// SetConditions replaces the conditions, for Cluster API's condition functions.
+func (c *ProxmoxCluster) SetConditions(conditions []metav1.Condition) {
+	c.Status.Conditions = conditions
+}
+
+// ProxmoxClusterList is a list of ProxmoxClusters.
+// +kubebuilder:object:root=true
+type ProxmoxClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard list's metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// items are the ProxmoxClusters.
+	Items []ProxmoxCluster `json:"items"`
+}

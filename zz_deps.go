@@ -1,0 +1,20 @@
+//go:build deps
+package deps
+import (
+ _ "github.com/diskfs/go-diskfs"
+ _ "github.com/go-logr/logr"
+ _ "github.com/google/go-cmp/cmp"
+ _ "github.com/google/uuid"
+ _ "github.com/luthermonson/go-proxmox"
+ _ "github.com/onsi/gomega"
+ _ "github.com/prometheus/client_golang/prometheus"
+ _ "github.com/spf13/cobra"
+ _ "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+ _ "pgregory.net/rapid"
+ _ "sigs.k8s.io/cluster-api/util/controller"
+ _ "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+ _ "sigs.k8s.io/controller-runtime"
+ _ "sigs.k8s.io/yaml"
+ _ "k8s.io/component-base/logs/api/v1"
+ _ "k8s.io/utils/ptr"
+)
