@@ -1,0 +1,107 @@
+# Everything a contributor or CI runs is a target here; `make help` lists them.
+# Needed: Go, git, make, a C compiler (race detector), a network that reaches Go modules. No containers.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The same flags for every build and test: a flipped -trimpath or CGO_ENABLED recompiles all of Kubernetes.
+export GOFLAGS := -trimpath -buildvcs=false
+export CGO_ENABLED := 0
+export GOWORK := off
+
+# Modules with a go.mod of their own; CODE_MODULES hold Go code of ours beyond a single main.
+MODULES := $(patsubst %/go.mod,%,$(wildcard ./go.mod test/sandbox/go.mod test/sandbox/*/go.mod))
+TOOL_MODULES := hack/tools hack/tools/golangci-lint
+CODE_MODULES := $(patsubst %/go.mod,%,$(wildcard ./go.mod test/sandbox/go.mod))
+
+OUT := out
+TOOL := go tool -modfile=hack/tools/go.mod
+GOLANGCI_LINT := go tool -modfile=$(CURDIR)/hack/tools/golangci-lint/go.mod golangci-lint
+
+# Under `make test TEST_FLAGS='-run Clone -v'` the flags reach every go test.
+TEST_FLAGS ?=
+UNIT_TIMEOUT ?= 20m
+E2E_TIMEOUT ?= 45m
+
+say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
+
+##@ Everyday
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z][a-z0-9-]*:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: sandbox
+sandbox: ## Run a management cluster, the manager and a simulated Proxmox VE on this machine and scale a cluster in it
+	@go run ./cmd/capve sandbox up
+
+.PHONY: build
+build: ## Build all commands into out/bin
+	$(call say,building the commands into $(OUT)/bin)
+	@mkdir -p $(OUT)/bin
+	@go build -o $(OUT)/bin/ ./cmd/...
+
+##@ Tests
+
+.PHONY: test
+test: test-unit test-e2e ## Run all tests: unit and contract tests, then the sandbox end to end
+
+.PHONY: test-unit
+test-unit: ## Run the tests of the root module with the race detector
+	$(call say,testing the root module with the race detector (the first run compiles its dependencies))
+	@CGO_ENABLED=1 go test -race -timeout $(UNIT_TIMEOUT) $(TEST_FLAGS) ./...
+
+.PHONY: test-e2e
+test-e2e: ## Run the sandbox's scenario end to end (the first run builds Kubernetes: 6 minutes on 2 idle cores)
+	$(call say,running the sandbox end to end (the first run builds Kubernetes from its Go modules))
+	@cd test/sandbox && go test -timeout $(E2E_TIMEOUT) -v $(TEST_FLAGS) ./...
+
+##@ Checks
+
+.PHONY: lint
+lint: ## Run golangci-lint over all our modules
+	$(call say,linting (the first run builds golangci-lint: about 90 s of CPU))
+	@for module in $(CODE_MODULES); do \
+		echo "    $$module"; \
+		(cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...); \
+	done
+
+.PHONY: verify
+verify: ## Check that generated files and all go.mod and go.sum are up to date
+	$(call say,generating and tidying: neither may change a file)
+	@hack/unchanged $(MAKE) generate tidy
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities that our code reaches (skips when the database is out of reach)
+	$(call say,looking for known vulnerabilities)
+	@hack/vulncheck $(CODE_MODULES)
+
+##@ Generated files
+
+.PHONY: generate
+generate: ## Generate deep copies, CRDs, RBAC and webhook manifests
+	$(call say,generating deep copies and CRDs and RBAC and webhook manifests)
+	@$(TOOL) controller-gen object paths=./api/...
+	@$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	@$(TOOL) controller-gen rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
+	@$(TOOL) controller-gen webhook paths=./... output:webhook:artifacts:config=config/webhook
+
+.PHONY: tidy
+tidy: ## Run go mod tidy in every module
+	$(call say,tidying go.mod and go.sum)
+	@for module in $(MODULES) $(TOOL_MODULES); do echo "    $$module"; (cd $$module && go mod tidy); done
+
+.PHONY: manifests
+manifests: ## Write what clusterctl installs to out/release
+	$(call say,writing the release manifests to $(OUT)/release)
+	@mkdir -p $(OUT)/release
+	@$(TOOL) kustomize build config/default > $(OUT)/release/infrastructure-components.yaml
+	@cp metadata.yaml templates/cluster-template*.yaml $(OUT)/release/
+
+.PHONY: clean
+clean: ## Remove what the other targets wrote (not the Go caches)
+	@rm -rf $(OUT)
