@@ -1,0 +1,117 @@
+package pve
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+)
+
+// returnAfter is when a client that left its first endpoint tries it again.
+const returnAfter = time.Minute
+
+// failover sends each request to the endpoint that answered last, and to the next ones if it is proven that no server has
+// executed it. It remembers who does not answer.
+type failover struct {
+	endpoints []*url.URL
+	clock     clock.Clock
+	log       logr.Logger
+	next      http.RoundTripper
+
+	mu      sync.Mutex
+	current int
+	left    time.Time
+}
+
+func newFailover(endpoints []*url.URL, clock clock.Clock, log logr.Logger, next http.RoundTripper) *failover {
+	return &failover{endpoints: endpoints, clock: clock, log: log, next: next}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *failover) RoundTrip(req *http.Request) (*http.Response, error) {
+	var first error
+	start := f.start()
+	for i := range f.endpoints {
+		at := (start + i) % len(f.endpoints)
+		attempt, err := f.aim(req, f.endpoints[at])
+		if err != nil {
+			return nil, err
+		}
+		answer, err := f.next.RoundTrip(attempt)
+		if err == nil {
+			return answer, nil
+		}
+		first = moreTelling(first, err)
+		f.judge(at, err)
+		if !unsent(err) || req.Context().Err() != nil {
+			return nil, err
+		}
+	}
+	return nil, first
+}
+
+// start picks the endpoint to begin with. Once a while one request probes the preferred endpoint again.
+func (f *failover) start() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.current != 0 && f.clock.Since(f.left) >= returnAfter {
+		f.left = f.clock.Now()
+		return 0
+	}
+	return f.current
+}
+
+// judge moves on from an endpoint that gives no answer, and stays with one that does.
+func (f *failover) judge(at int, err error) {
+	answer := (*Error)(nil)
+	if !errors.As(err, &answer) || answer.Status != 0 || IsCanceled(err) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if at != f.current || len(f.endpoints) == 1 {
+		return
+	}
+	f.current, f.left = (at+1)%len(f.endpoints), f.clock.Now()
+	f.log.Info("endpoint does not answer, using the next", "endpoint", f.endpoints[at].Host, "next", f.endpoints[f.current].Host,
+		"error", err.Error())
+}
+
+// aim copies the request for an endpoint, with its body from the start.
+func (f *failover) aim(req *http.Request, endpoint *url.URL) (*http.Request, error) {
+	attempt := req.Clone(req.Context())
+	attempt.URL.Scheme, attempt.URL.Host, attempt.Host = endpoint.Scheme, endpoint.Host, ""
+	if req.GetBody == nil {
+		return attempt, nil
+	}
+	body, err := req.GetBody()
+	attempt.Body = body
+	return attempt, err
+}
+
+// unsent says that no server has executed the request and another endpoint may do better. A 595 after 30 s of trying is
+// left alone: others would take as long.
+func unsent(err error) bool {
+	answer := (*Error)(nil)
+	if !errors.As(err, &answer) {
+		return false
+	}
+	if answer.Status == statusNoConnection {
+		return !strings.Contains(answer.Reason, "timed out")
+	}
+	return answer.Status == 0 && !answer.Sent
+}
+
+// moreTelling keeps the error that comes from a PVE node over one that says an endpoint is not there.
+func moreTelling(first, second error) error {
+	answer := (*Error)(nil)
+	if first == nil || errors.As(second, &answer) && answer.Status != 0 {
+		return second
+	}
+	return first
+}

@@ -1,0 +1,30 @@
+package pve
+
+import "time"
+
+// pace gives the time to the next poll: the interval, doubled with each failure in a row, up to a limit.
+type pace struct {
+	interval, limit time.Duration
+	failures        int
+}
+
+func newPace(interval, limit time.Duration) *pace {
+	return &pace{interval: interval, limit: max(interval, limit)}
+}
+
+// next takes note of the last poll's outcome and returns how long to wait.
+func (p *pace) next(err error) time.Duration {
+	if err == nil {
+		p.failures = 0
+		return p.interval
+	}
+	p.failures++
+	delay := p.interval
+	for range p.failures {
+		if delay >= p.limit/2 {
+			return jitter(p.limit) * 2 / 3
+		}
+		delay *= 2
+	}
+	return jitter(delay) * 2 / 3
+}

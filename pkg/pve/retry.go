@@ -1,0 +1,67 @@
+package pve
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// readAttempts is how often a read is tried at most.
+	readAttempts = 3
+	// retryBudget ends the retries of a read; a node that does not answer costs 30 s each time.
+	retryBudget = 20 * time.Second
+	// firstRetryDelay doubles with each retry.
+	firstRetryDelay = 200 * time.Millisecond
+)
+
+// retrier repeats reads that failed for a reason that may pass soon. Writes go through it once.
+type retrier struct {
+	clock clock.Clock
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
+	start := r.clock.Now()
+	for attempt := 1; ; attempt++ {
+		answer, err := r.next.RoundTrip(req)
+		last := attempt == readAttempts || r.clock.Since(start) > retryBudget
+		if err == nil || last || req.Method != http.MethodGet || !worthRepeating(err) {
+			return answer, err
+		}
+		if !sleep(req.Context(), r.clock, jitter(firstRetryDelay<<(attempt-1))) {
+			return nil, err
+		}
+	}
+}
+
+// worthRepeating says that the read may be answered if asked again at once.
+func worthRepeating(err error) bool {
+	switch ClassOf(err) {
+	case Unreachable, Busy:
+		return !IsCanceled(err)
+	default:
+		return false
+	}
+}
+
+// jitter spreads a delay over half to one and a half of it, so that clients that failed together do not return together.
+func jitter(d time.Duration) time.Duration {
+	return d/2 + time.Duration(rand.Int64N(int64(d)+1)) //nolint:gosec // no secret
+}
+
+// sleep waits on the clock; false means the context ended first.
+func sleep(ctx context.Context, c clock.Clock, d time.Duration) bool {
+	timer := c.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

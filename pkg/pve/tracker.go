@@ -1,0 +1,258 @@
+package pve
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+const (
+	// missedTicks is how many looks at /cluster/tasks may miss a task before its node is asked. PVE keeps 25 ended tasks per
+	// node there, and shows a new one with a delay.
+	missedTicks = 3
+	// maxAskDelay bounds the ticks between two questions to a node that does not answer.
+	maxAskDelay = 30
+	// outcomeAge and maxOutcomes bound how long ended tasks are remembered.
+	outcomeAge  = time.Hour
+	maxOutcomes = 10_000
+)
+
+// Owner is who wants to know of a task's end: the namespace and name of an object.
+type Owner struct{ Namespace, Name string }
+
+// Outcome is what is known of a task.
+type Outcome struct {
+	State State
+	// Warnings counts those of a task that succeeded.
+	Warnings int
+	// ExitStatus is PVE's text; empty while the task runs.
+	ExitStatus string
+	// Err is a *TaskError for a failed task. For a running one it is why its state could not be read lately, nil mostly.
+	Err error
+}
+
+// Ended says that the outcome will not change any more.
+func (o Outcome) Ended() bool { return o.State != Running && o.State != "" }
+
+// taskSource are the two requests a Tracker makes.
+type taskSource interface {
+	ClusterTasks(context.Context) ([]TaskStatus, error)
+	TaskStatus(context.Context, proxmox.UPID) (TaskStatus, error)
+}
+
+// Tracker follows all tasks in flight of a PVE cluster with one request per tick, and none while there are none. It is
+// safe for concurrent use.
+type Tracker struct {
+	source   taskSource
+	region   proxmox.RegionName
+	interval time.Duration
+	clock    clock.Clock
+	log      logr.Logger
+	metrics  *metrics
+	done     *mailbox[finished, finished]
+	// work wakes the loop when a task begins to be followed.
+	work chan struct{}
+
+	mu      sync.Mutex
+	running map[proxmox.UPID]*followed
+	ended   map[proxmox.UPID]outcomeAt
+	// order lists ended tasks, the oldest first.
+	order []proxmox.UPID
+}
+
+// followed is a task in flight.
+type followed struct {
+	owners map[Owner]bool
+	// missed counts the looks since it was last seen; askAt is at how many its node is asked, askDelay what is added then.
+	missed, askAt, askDelay int
+	err                     error
+}
+
+// outcomeAt is an outcome and when it became known.
+type outcomeAt struct {
+	Outcome
+	at time.Time
+}
+
+// finished is news for one owner.
+type finished struct {
+	owner Owner
+	upid  proxmox.UPID
+}
+
+func newTracker(source taskSource, region proxmox.RegionName, options Options, metrics *metrics) *Tracker {
+	return &Tracker{
+		source: source, region: region, interval: options.TaskInterval, clock: options.Clock, log: options.Logger, metrics: metrics,
+		done: newMailbox[finished](func(_, newer finished) finished { return newer }), work: make(chan struct{}, 1),
+		running: map[proxmox.UPID]*followed{}, ended: map[proxmox.UPID]outcomeAt{},
+	}
+}
+
+// OnDone calls back for each owner of a task that ended. Calls come one after the other from a goroutine of their own.
+// Register before Run.
+func (t *Tracker) OnDone(listener func(Owner, proxmox.UPID)) {
+	t.done.listen(func(all []finished) {
+		for _, one := range all {
+			listener(one.owner, one.upid)
+		}
+	})
+}
+
+// Follow begins to follow a task for an owner, also one that began long ago or in another process. Following twice is once.
+// A malformed identifier has the outcome Unknown at once.
+func (t *Tracker) Follow(upid proxmox.UPID, owner Owner) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.ended[upid]; known {
+		t.done.put(finished{owner, upid}, finished{owner, upid})
+		return
+	}
+	task, known := t.running[upid]
+	if !known {
+		task = &followed{owners: map[Owner]bool{}, askAt: missedTicks, askDelay: missedTicks}
+		t.running[upid] = task
+	}
+	task.owners[owner] = true
+	if _, err := upid.Parse(); err != nil {
+		t.end(upid, task, Outcome{State: Unknown, Err: err})
+	}
+	t.metrics.tasksInFlight(t.region, len(t.running))
+	select {
+	case t.work <- struct{}{}:
+	default:
+	}
+}
+
+// Outcome returns what is known of a task; false if it is not followed, or ended too long ago.
+func (t *Tracker) Outcome(upid proxmox.UPID) (Outcome, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if outcome, ok := t.ended[upid]; ok {
+		return outcome.Outcome, true
+	}
+	if task, ok := t.running[upid]; ok {
+		return Outcome{State: Running, Err: task.err}, true
+	}
+	return Outcome{}, false
+}
+
+// InFlight returns how many tasks are followed and have not ended.
+func (t *Tracker) InFlight() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.running)
+}
+
+// run follows until the context ends.
+func (t *Tracker) run(ctx context.Context) {
+	delay := newPace(t.interval, maxBackoff/2)
+	for {
+		if t.InFlight() == 0 {
+			select {
+			case <-t.work:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if !sleep(ctx, t.clock, delay.next(t.tick(ctx))) {
+			return
+		}
+	}
+}
+
+// tick looks at all tasks once, and asks after those that were missed too often.
+func (t *Tracker) tick(ctx context.Context) error {
+	if t.InFlight() == 0 {
+		return nil
+	}
+	tasks, err := t.source.ClusterTasks(ctx)
+	for _, upid := range t.look(tasks, err) {
+		status, err := t.source.TaskStatus(ctx, upid)
+		t.answer(upid, status, err)
+	}
+	return err
+}
+
+// look takes in the list of tasks and returns those whose nodes must be asked.
+func (t *Tracker) look(tasks []TaskStatus, err error) []proxmox.UPID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, status := range tasks {
+		if task, ok := t.running[status.UPID]; ok {
+			t.seen(status, task)
+		}
+	}
+	var ask []proxmox.UPID
+	for upid, task := range t.running {
+		// Without a list nothing was missed.
+		if err != nil {
+			task.err = err
+			continue
+		}
+		task.missed++
+		if task.missed >= task.askAt {
+			ask = append(ask, upid)
+		}
+	}
+	return ask
+}
+
+// seen takes in the state of a task. The caller holds the lock.
+func (t *Tracker) seen(status TaskStatus, task *followed) {
+	if status.State != Running {
+		t.end(status.UPID, task, Outcome{
+			State: status.State, Warnings: status.Warnings, ExitStatus: status.ExitStatus, Err: status.Err(),
+		})
+		return
+	}
+	// The look that found it counts as missed next, hence -1.
+	task.missed, task.askAt, task.askDelay, task.err = -1, missedTicks, missedTicks, nil
+}
+
+// answer takes in what the node of a missed task said.
+func (t *Tracker) answer(upid proxmox.UPID, status TaskStatus, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	task, ok := t.running[upid]
+	switch {
+	case !ok:
+	case ClassOf(err) == NotFound:
+		t.end(upid, task, Outcome{State: Unknown, Err: err})
+	case err != nil:
+		task.err = err
+		task.askDelay = min(2*task.askDelay, maxAskDelay)
+		task.askAt = task.missed + task.askDelay
+	default:
+		status.UPID = upid
+		t.seen(status, task)
+	}
+}
+
+// end remembers the outcome and tells the owners. The caller holds the lock.
+func (t *Tracker) end(upid proxmox.UPID, task *followed, outcome Outcome) {
+	delete(t.running, upid)
+	t.metrics.tasksInFlight(t.region, len(t.running))
+	t.ended[upid] = outcomeAt{outcome, t.clock.Now()}
+	t.order = append(t.order, upid)
+	t.forget()
+	for owner := range task.owners {
+		t.done.put(finished{owner, upid}, finished{owner, upid})
+	}
+}
+
+// forget drops the oldest outcomes beyond the bounds. The caller holds the lock.
+func (t *Tracker) forget() {
+	for len(t.order) > 0 {
+		oldest := t.order[0]
+		if len(t.order) <= maxOutcomes && t.clock.Since(t.ended[oldest].at) < outcomeAge {
+			return
+		}
+		delete(t.ended, oldest)
+		t.order = t.order[1:]
+	}
+}
