@@ -87,8 +87,10 @@ generate: ## Generate deep copies, CRDs, RBAC and webhook manifests
 	$(call say,generating deep copies and CRDs and RBAC and webhook manifests)
 	@$(TOOL) controller-gen object paths=./api/...
 	@$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
-	@$(TOOL) controller-gen rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
-	@$(TOOL) controller-gen webhook paths=./... output:webhook:artifacts:config=config/webhook
+	@$(TOOL) controller-gen \
+		rbac:roleName=manager-role webhook \
+		paths=./controllers/... \
+		output:rbac:artifacts:config=config/rbac output:webhook:artifacts:config=config/webhook
 
 .PHONY: tidy
 tidy: ## Run go mod tidy in every module
