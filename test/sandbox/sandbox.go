@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/pki"
 	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/process"
 	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/progress"
+	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/workload"
 )
 
 // readyTimeout bounds the start of any one part of the sandbox.
@@ -37,6 +40,11 @@ type Sandbox struct {
 	config *rest.Config
 	client client.Client
 
+	proxmox   proxmox
+	guestLog  logr.Logger
+	mu        sync.Mutex
+	workloads map[string]*workload.Cluster // by endpoint
+
 	stopOnce sync.Once
 	stops    []func() // in the order of starting; stopped in reverse
 	failed   chan error
@@ -55,7 +63,7 @@ type programs struct {
 // Start builds what is missing, starts a sandbox and waits until all of it is ready. When it fails it stops what it
 // started.
 func Start(ctx context.Context, options Options) (*Sandbox, error) {
-	s := &Sandbox{options: options, print: progress.New(options.Output, options.Style), failed: make(chan error, 8)}
+	s := &Sandbox{options: options, print: progress.New(options.Output, options.Style), failed: make(chan error, 8), workloads: map[string]*workload.Cluster{}}
 	for _, step := range []func(context.Context) error{
 		s.makeDirectory, s.build, s.startControlPlane, s.installProviders, s.startControllers,
 	} {
@@ -70,10 +78,10 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 // Stop stops everything, the last started first, and removes the sandbox's directory. It may be called again.
 func (s *Sandbox) Stop() {
 	s.stopOnce.Do(func() {
-		for len(s.stops) > 0 {
-			last := len(s.stops) - 1
-			stop := s.stops[last]
-			s.stops = s.stops[:last]
+		s.mu.Lock()
+		stops := s.stops
+		s.mu.Unlock()
+		for _, stop := range slices.Backward(stops) {
 			stop()
 		}
 	})
@@ -96,7 +104,11 @@ func (s *Sandbox) RESTConfig() *rest.Config { return rest.CopyConfig(s.config) }
 func (s *Sandbox) Client() client.Client { return s.client }
 
 // onStop has stop called by Stop.
-func (s *Sandbox) onStop(stop func()) { s.stops = append(s.stops, stop) }
+func (s *Sandbox) onStop(stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stops = append(s.stops, stop)
+}
 
 func (s *Sandbox) makeDirectory(context.Context) (err error) {
 	s.dir = s.options.Dir
