@@ -25,7 +25,7 @@ TEST_FLAGS ?=
 UNIT_TIMEOUT ?= 20m
 E2E_TIMEOUT ?= 45m
 
-say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
+say = @echo "==> $(1)"
 
 ##@ Everyday
 
@@ -65,10 +65,10 @@ test-e2e: ## Run the sandbox's scenario end to end (the first run builds Kuberne
 .PHONY: lint
 lint: ## Run golangci-lint over all our modules
 	$(call say,linting (the first run builds golangci-lint: about 90 s of CPU))
-	@for module in $(CODE_MODULES); do \
+	@status=0; for module in $(CODE_MODULES); do \
 		echo "    $$module"; \
-		(cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...); \
-	done
+		(cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || status=$$?; \
+	done; exit $$status
 
 .PHONY: verify
 verify: ## Check that generated files and all go.mod and go.sum are up to date
