@@ -1,0 +1,44 @@
+package manifests_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// refused is how the flag packages complain.
+var refused = regexp.MustCompile(`(unknown|not defined|unknown shorthand)[^\n]*flag[^\n]*|flag provided but not defined[^\n]*|invalid (argument|value)[^\n]*`)
+
+// TestManagerTakesItsArguments parses the Deployment's arguments with the manager itself: a flag that it does not know
+// would be found by whoever installs the release.
+func TestManagerTakesItsArguments(t *testing.T) {
+	if _, err := os.Stat(filepath.Join(repositoryRoot, "cmd/manager")); err != nil {
+		t.Skip("there is no cmd/manager")
+	}
+	manager := filepath.Join(t.TempDir(), "manager")
+	run(t, "go", "build", "-o", manager, "./cmd/manager")
+
+	deployment := components(t).only(t, "Deployment")
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	arguments, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+	if complaint := parsedBy(t, manager, arguments...); complaint != "" {
+		t.Errorf("the manager refuses %q: %s", arguments, complaint)
+	}
+	if parsedBy(t, manager, "--no-such-flag") == "" {
+		t.Error("this test cannot tell that the manager refuses a flag")
+	}
+}
+
+// parsedBy returns what the manager has against the arguments. It asks for help as well, so that nothing is started.
+func parsedBy(t *testing.T, manager string, arguments ...string) string {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), manager, append(arguments, "--help")...).CombinedOutput()
+	if len(output) == 0 {
+		t.Fatalf("%s --help prints nothing: %v", manager, err)
+	}
+	return refused.FindString(string(output))
+}
