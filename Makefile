@@ -89,7 +89,7 @@ generate: ## Generate deep copies, CRDs, RBAC and webhook manifests
 	@$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	@$(TOOL) controller-gen \
 		rbac:roleName=manager-role webhook \
-		paths=./controllers/... \
+		paths=./controllers/... paths=./webhooks/... \
 		output:rbac:artifacts:config=config/rbac output:webhook:artifacts:config=config/webhook
 
 .PHONY: tidy

@@ -104,6 +104,12 @@ type Reservation struct {
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=999999999
 	SourceVMID int32 `json:"sourceVMID,omitempty"`
+
+	// seedStorage is the storage that the seed ISO is put on, on the reserved node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	SeedStorage string `json:"seedStorage,omitempty"`
 }
 
 // VirtualMachineSource is what a VM is made from.
@@ -389,6 +395,10 @@ type ProxmoxMachineStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	TaskID string `json:"taskID,omitempty"`
+
+	// seedRemoved is true once the seed ISO, with the bootstrap data on it, is gone from Proxmox VE.
+	// +optional
+	SeedRemoved *bool `json:"seedRemoved,omitempty"`
 }
 
 // ProxmoxMachineInitializationStatus holds what Cluster API's contract asks for at the first provisioning.

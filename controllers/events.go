@@ -1,0 +1,60 @@
+package controllers
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/observe"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+)
+
+// tryAgain is when a pass that took all its steps goes on.
+const tryAgain = time.Second
+
+// regionCheck is how often a cluster's regions are looked at again. It costs no request: the inventory knows.
+const regionCheck = 30 * time.Second
+
+// EventRecorder tells a person what is done for an object, and why it waits.
+type EventRecorder struct {
+	Recorder events.EventRecorder
+}
+
+// Normal records something that was done.
+func (e EventRecorder) Normal(object client.Object, reason plan.Reason) {
+	e.record(object, corev1.EventTypeNormal, reason)
+}
+
+// Warning records something that a person may have to see to.
+func (e EventRecorder) Warning(object client.Object, reason plan.Reason) {
+	e.record(object, corev1.EventTypeWarning, reason)
+}
+
+// Waiting records why an object waits when that is more than the next step of its usual way.
+func (e EventRecorder) Waiting(object client.Object, reason plan.Reason) {
+	switch reason.Code {
+	case plan.WaitingForCapacity, plan.VMIDRangeExhausted, plan.TaskFailedReason, plan.Locked:
+		e.Warning(object, reason)
+	}
+}
+
+// maxNote is the most that an event's note may hold.
+const maxNote = 1024
+
+func (e EventRecorder) record(object client.Object, eventType string, reason plan.Reason) {
+	note := reason.Message
+	if len(note) > maxNote {
+		note = note[:maxNote-3] + "..."
+	}
+	e.Recorder.Eventf(object, nil, eventType, reason.Code, reason.Code, "%s", note)
+}
+
+// failure is the reason of a pass that an error ended.
+func failure(err error) plan.Reason {
+	if reason, unavailable := observe.Unavailable(err); unavailable {
+		return reason
+	}
+	return plan.Reason{Code: "Error", Message: err.Error()}
+}

@@ -1,0 +1,190 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/finalizers"
+	capilog "sigs.k8s.io/cluster-api/util/log"
+	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/paused"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/act"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/observe"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/status"
+)
+
+// MachineReconciler reconciles ProxmoxMachines.
+type MachineReconciler struct {
+	Client   client.Client
+	Observer *observe.Observer
+	Actor    *act.Actor
+	Events   EventRecorder
+}
+
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=proxmoxmachines,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=proxmoxmachines/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=proxmoxmachines/finalizers,verbs=update
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch;update
+
+// Reconcile takes one pass over a machine.
+func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+	machine := &v1beta1.ProxmoxMachine{}
+	if err := r.Client.Get(ctx, req.NamespacedName, machine); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	subject, err := r.subject(ctx, machine)
+	if err != nil || subject.Machine == nil && machine.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, err // without its owner nothing may be written yet
+	}
+	ctx, _, err = capilog.AddOwners(ctx, r.Client, machine)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, machine, v1beta1.MachineFinalizer); err != nil || added {
+		return ctrl.Result{}, err
+	}
+	if subject.Cluster != nil {
+		if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, subject.Cluster, machine); err != nil || isPaused || requeue {
+			return ctrl.Result{}, err
+		}
+	}
+	helper, err := patch.NewHelper(machine, r.Client)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	pass := status.MachinePass{}
+	defer func() { reterr = r.report(ctx, helper, subject, pass, reterr) }()
+	return r.run(ctx, subject, &pass)
+}
+
+// subject gathers the objects around a machine. Deletion goes on without those that are gone.
+func (r *MachineReconciler) subject(ctx context.Context, machine *v1beta1.ProxmoxMachine) (observe.MachineSubject, error) {
+	subject := observe.MachineSubject{ProxmoxMachine: machine}
+	var err error
+	if subject.Machine, err = util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta); client.IgnoreNotFound(err) != nil {
+		return subject, fmt.Errorf("get the Machine that owns ProxmoxMachine %s: %w", machine.Name, err)
+	}
+	subject.Cluster, err = util.GetClusterFromMetadata(ctx, r.Client, machine.ObjectMeta)
+	switch {
+	case apierrors.IsNotFound(err) || errors.Is(err, util.ErrNoCluster):
+		subject.Cluster = nil
+		return subject, nil
+	case err != nil:
+		return subject, fmt.Errorf("get the Cluster of ProxmoxMachine %s: %w", machine.Name, err)
+	}
+	infrastructure := &v1beta1.ProxmoxCluster{}
+	key := client.ObjectKey{Namespace: machine.Namespace, Name: subject.Cluster.Spec.InfrastructureRef.Name}
+	switch err := r.Client.Get(ctx, key, infrastructure); {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return subject, fmt.Errorf("get ProxmoxCluster %s: %w", key.Name, err)
+	default:
+		subject.ProxmoxCluster = infrastructure
+	}
+	return subject, nil
+}
+
+// mostSteps bounds the steps of one pass. The longest way without a Proxmox VE task to wait for has four.
+const mostSteps = 8
+
+// run takes steps until one has to wait: observe, plan, act.
+func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubject, pass *status.MachinePass) (ctrl.Result, error) {
+	for range mostSteps {
+		observed, err := r.Observer.Machine(ctx, subject)
+		if err != nil {
+			pass.Failure = failure(err)
+			return ctrl.Result{}, fmt.Errorf("observe ProxmoxMachine %s: %w", subject.ProxmoxMachine.Name, err)
+		}
+		pass.Observed, pass.Decision = observed, plan.MachineStep(observed)
+		switch decision := pass.Decision.(type) {
+		case plan.Do:
+			more, err := r.do(ctx, subject, decision)
+			if err != nil || !more {
+				return ctrl.Result{}, r.failed(subject, pass, err)
+			}
+		case plan.Wait:
+			r.Events.Waiting(subject.ProxmoxMachine, decision.Reason)
+			return ctrl.Result{RequeueAfter: decision.After}, nil
+		case plan.Stalled:
+			r.Events.Warning(subject.ProxmoxMachine, decision.Reason)
+			return ctrl.Result{}, nil
+		case plan.Done:
+			return ctrl.Result{}, nil
+		}
+	}
+	return ctrl.Result{RequeueAfter: tryAgain}, nil
+}
+
+// do executes the action of a decision and says whether the pass goes on.
+func (r *MachineReconciler) do(ctx context.Context, subject observe.MachineSubject, decision plan.Do) (bool, error) {
+	machine := subject.ProxmoxMachine
+	if _, last := decision.Action.(plan.RemoveFinalizer); last {
+		controllerutil.RemoveFinalizer(machine, v1beta1.MachineFinalizer)
+		r.Observer.Memory.Forget(proxmox.SMBIOSUUID(machine.Spec.Reservation.UUID))
+		r.Observer.Waker.Forget(subject.Key())
+		r.Events.Normal(machine, decision.Reason)
+		return false, nil
+	}
+	outcome, err := r.Actor.Machine(ctx, subject, decision.Action)
+	if act.IsStale(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", decision.Reason.Message, err)
+	}
+	r.Events.Normal(machine, decision.Reason)
+	r.note(machine, decision.Action, outcome)
+	return outcome.Task == "", nil
+}
+
+// note keeps what an action came to in the status: the task to follow, and that the seed is gone.
+func (r *MachineReconciler) note(machine *v1beta1.ProxmoxMachine, action plan.Action, outcome act.Outcome) {
+	if outcome.SeedRemoved {
+		machine.Status.SeedRemoved = &outcome.SeedRemoved
+	}
+	if _, anew := action.(plan.Reserve); anew || outcome.Task != "" {
+		machine.Status.TaskID = string(outcome.Task)
+	}
+}
+
+// failed turns the error of an action into the pass's failure. That a region cannot be used is no error of the machine:
+// it is waited for.
+func (r *MachineReconciler) failed(subject observe.MachineSubject, pass *status.MachinePass, err error) error {
+	if err == nil {
+		return nil
+	}
+	pass.Failure = failure(err)
+	r.Events.Warning(subject.ProxmoxMachine, pass.Failure)
+	return err
+}
+
+// report writes the status, once, at the end of a pass.
+func (r *MachineReconciler) report(ctx context.Context, helper *patch.Helper, subject observe.MachineSubject, pass status.MachinePass, reterr error) error {
+	machine := subject.ProxmoxMachine
+	pass.FailureDomain = observe.FailureDomain(subject, pass.Observed.VM.Node)
+	if err := status.Machine(machine, pass); err != nil {
+		reterr = kerrors.NewAggregate([]error{reterr, err})
+	}
+	owned := append(status.MachineConditions(), clusterv1.PausedCondition)
+	err := helper.Patch(ctx, machine, patch.WithOwnedConditions{Conditions: owned})
+	if !machine.DeletionTimestamp.IsZero() {
+		err = kerrors.FilterOut(err, apierrors.IsNotFound)
+	}
+	return kerrors.NewAggregate([]error{reterr, err})
+}

@@ -1,0 +1,107 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	capicontroller "sigs.k8s.io/cluster-api/util/controller"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+)
+
+// SetupOptions are what the controllers share.
+type SetupOptions struct {
+	// WatchFilter is the value of Cluster API's watch label that objects must have; empty for all.
+	WatchFilter string
+	// Concurrency is how many objects of the kind are reconciled at a time.
+	Concurrency int
+}
+
+// SetupWithManager registers the controller of ProxmoxMachines.
+func (r *MachineReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options SetupOptions) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "proxmoxmachine")
+	clusterToMachines, err := util.ClusterToTypedObjectsMapper(mgr.GetClient(), &v1beta1.ProxmoxMachineList{}, mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("map Clusters to ProxmoxMachines: %w", err)
+	}
+	err = capicontroller.NewControllerManagedBy(mgr, log).
+		For(&v1beta1.ProxmoxMachine{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: options.Concurrency}).
+		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, options.WatchFilter)).
+		Watches(&clusterv1.Machine{},
+			handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(v1beta1.GroupVersion.WithKind("ProxmoxMachine")))).
+		Watches(&v1beta1.ProxmoxCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOf)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterToMachines),
+			predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log)).
+		Owns(&ipamv1.IPAddressClaim{}).
+		WatchesRawSource(r.Observer.Waker).
+		Complete(ctx, r)
+	if err != nil {
+		return fmt.Errorf("set up the controller of ProxmoxMachines: %w", err)
+	}
+	return nil
+}
+
+// machinesOf maps a ProxmoxCluster to its machines: its regions may have changed.
+func (r *MachineReconciler) machinesOf(ctx context.Context, object client.Object) []reconcile.Request {
+	name, labelled := object.GetLabels()[clusterv1.ClusterNameLabel]
+	var machines v1beta1.ProxmoxMachineList
+	inCluster := client.MatchingLabels{clusterv1.ClusterNameLabel: name}
+	if !labelled || r.Client.List(ctx, &machines, client.InNamespace(object.GetNamespace()), inCluster) != nil {
+		return nil // the resync comes to them
+	}
+	requests := make([]reconcile.Request, len(machines.Items))
+	for i := range machines.Items {
+		requests[i].NamespacedName = client.ObjectKeyFromObject(&machines.Items[i])
+	}
+	return requests
+}
+
+// SetupWithManager registers the controller of ProxmoxClusters.
+func (r *ClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options SetupOptions) error {
+	log := ctrl.LoggerFrom(ctx).WithValues("controller", "proxmoxcluster")
+	kind := v1beta1.GroupVersion.WithKind("ProxmoxCluster")
+	err := capicontroller.NewControllerManagedBy(mgr, log).
+		For(&v1beta1.ProxmoxCluster{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: options.Concurrency}).
+		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, options.WatchFilter)).
+		WithEventFilter(predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log)).
+		Watches(&clusterv1.Cluster{},
+			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, kind, mgr.GetClient(), &v1beta1.ProxmoxCluster{}))).
+		Watches(&v1beta1.ProxmoxMachine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), gone()).
+		Complete(ctx, r)
+	if err != nil {
+		return fmt.Errorf("set up the controller of ProxmoxClusters: %w", err)
+	}
+	return nil
+}
+
+// clusterOf maps a ProxmoxMachine to the ProxmoxCluster of its cluster.
+func (r *ClusterReconciler) clusterOf(ctx context.Context, object client.Object) []reconcile.Request {
+	cluster, err := util.GetClusterByName(ctx, r.Client, object.GetNamespace(), object.GetLabels()[clusterv1.ClusterNameLabel])
+	if err != nil {
+		return nil // the resync comes to it
+	}
+	key := client.ObjectKey{Namespace: object.GetNamespace(), Name: cluster.Spec.InfrastructureRef.Name}
+	return []reconcile.Request{{NamespacedName: key}}
+}
+
+// gone lets only deletions through: a cluster that is deleted waits for its machines to go.
+func gone() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		UpdateFunc:  func(event.UpdateEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}

@@ -1,0 +1,106 @@
+// Package act executes what pkg/plan decided: one action, one change in Kubernetes or one mutating request to Proxmox VE.
+// It never waits for a Proxmox VE task; it hands the task to the tracker, which wakes the machine when it ends.
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/observe"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
+)
+
+// ErrNotOurs says that a VM does not carry the identity of the machine that it should be of, and was not touched.
+var ErrNotOurs = errors.New("the VM is not this machine's")
+
+// Actor executes actions. It is safe for concurrent use.
+type Actor struct {
+	Client  client.Client
+	Regions *observe.Regions
+	Ledger  *observe.Ledger
+	Memory  *observe.Memory
+}
+
+// Outcome is what an action came to.
+type Outcome struct {
+	// Task is the Proxmox VE task that was started; empty when the action is done.
+	Task proxmox.UPID
+	// SeedRemoved says that the seed is gone.
+	SeedRemoved bool
+}
+
+// Machine executes an action for a machine. After an error nothing is certain: look again.
+func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, action plan.Action) (Outcome, error) {
+	switch action := action.(type) {
+	case plan.ClaimAddresses:
+		return Outcome{}, a.claimAddresses(ctx, subject.ProxmoxMachine, action)
+	case plan.Reserve:
+		return Outcome{}, a.reserve(ctx, subject, action)
+	case plan.RecordProviderID:
+		return Outcome{}, a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.ProviderID = action.ProviderID })
+	case plan.ReleaseAddresses:
+		return Outcome{}, a.releaseAddresses(ctx, subject.ProxmoxMachine)
+	case plan.Clone, plan.UploadSeed, plan.Configure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed, plan.Stop, plan.Destroy:
+		return a.onProxmox(ctx, subject, action)
+	case plan.RemoveFinalizer, plan.SetEndpoint:
+		return Outcome{}, fmt.Errorf("action %T is the controller's", action)
+	}
+	return Outcome{}, fmt.Errorf("no such action: %T", action)
+}
+
+// reserve enters the reservation into the ledger and then into the machine's spec; it holds once the spec is written.
+func (a *Actor) reserve(ctx context.Context, subject observe.MachineSubject, action plan.Reserve) error {
+	reservation := action.Reservation
+	if reservation.UUID == "" {
+		reservation.UUID = uuid.NewString()
+	}
+	entry := observe.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, reservation)
+	if err := a.Ledger.Take(entry, action.LedgerVersion); err != nil {
+		return err
+	}
+	a.Memory.Reserved(proxmox.SMBIOSUUID(reservation.UUID))
+	err := a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.Reservation = reservation })
+	if err != nil {
+		a.Ledger.Return(subject.Key())
+		return fmt.Errorf("write the reservation: %w", err)
+	}
+	return nil
+}
+
+// patchSpec changes the machine's spec, unless the machine was changed since it was read. The status in memory stays.
+func (a *Actor) patchSpec(ctx context.Context, machine *v1beta1.ProxmoxMachine, change func(*v1beta1.ProxmoxMachineSpec)) error {
+	patched := machine.DeepCopy()
+	change(&patched.Spec)
+	patch := client.MergeFromWithOptions(machine.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	if err := a.Client.Patch(ctx, patched, patch); err != nil {
+		return fmt.Errorf("patch the spec of ProxmoxMachine %s: %w", machine.Name, err)
+	}
+	machine.Spec, machine.ResourceVersion, machine.Generation = patched.Spec, patched.ResourceVersion, patched.Generation
+	return nil
+}
+
+// onProxmox executes an action that is a request to Proxmox VE.
+func (a *Actor) onProxmox(ctx context.Context, subject observe.MachineSubject, action plan.Action) (Outcome, error) {
+	region := proxmox.RegionName(subject.ProxmoxMachine.Spec.Reservation.Region)
+	cluster, err := a.Regions.Open(ctx, subject.ProxmoxCluster, region)
+	if err != nil {
+		return Outcome{}, err
+	}
+	identity := proxmox.SMBIOSUUID(subject.ProxmoxMachine.Spec.Reservation.UUID)
+	if _, makes := action.(plan.Clone); makes {
+		a.Memory.Touched(identity)
+	}
+	a.Memory.Changed(identity)
+	outcome, err := request(ctx, cluster, action)
+	if outcome.Task != "" {
+		cluster.Tracker.Follow(outcome.Task, pve.Owner(subject.Key()))
+	}
+	return outcome, err
+}

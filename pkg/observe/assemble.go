@@ -1,0 +1,46 @@
+package observe
+
+import (
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
+)
+
+// Options are what an Observer is made of.
+type Options struct {
+	// Client reads from the manager's cache, Secrets past it.
+	Client, Secrets client.Reader
+	Clock           clock.Clock
+	// RequestLog is the path of a file to which every request to Proxmox VE is appended, secrets masked; empty for none.
+	RequestLog string
+	Registerer prometheus.Registerer
+	Logger     logr.Logger
+	UserAgent  string
+}
+
+// New returns an Observer, and the Runnable that polls Proxmox VE and follows tasks for it.
+func New(options Options) (*Observer, manager.Runnable, error) {
+	shared := pve.Options{
+		Clock: options.Clock, Registerer: options.Registerer, Logger: options.Logger, UserAgent: options.UserAgent,
+	}
+	if options.RequestLog != "" {
+		requestLog, err := pve.OpenRequestLog(options.RequestLog)
+		if err != nil {
+			return nil, nil, fmt.Errorf("open the request log: %w", err)
+		}
+		shared.RequestLog = requestLog
+	}
+	waker := NewWaker()
+	registry := pve.NewRegistry(pve.RegistryOptions{OnVMChange: waker.VMChanged, OnTaskDone: waker.TaskDone, Clock: options.Clock})
+	return &Observer{
+		Client: options.Client, Secrets: options.Secrets,
+		Regions: NewRegions(options.Secrets, registry, shared),
+		Ledger:  NewLedger(options.Client), Memory: NewMemory(options.Clock), Waker: waker, Clock: options.Clock,
+	}, registry, nil
+}

@@ -1,0 +1,284 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// addCandidates adds the hosts of all regions, and a VMID for each region. It is skipped while the machine waits for
+// something else than a host.
+func (o *Observer) addCandidates(ctx context.Context, subject MachineSubject, machine *plan.Machine) error {
+	waits := !machine.ClusterReady || machine.Bootstrap.Missing.Code != "" || len(machine.Addresses.Absent) > 0 || machine.Addresses.Pending != ""
+	if subject.ProxmoxCluster == nil || machine.Deleting || waits {
+		return nil
+	}
+	entries, version, err := o.Ledger.Entries(ctx)
+	if err != nil {
+		return err
+	}
+	candidates := plan.Candidates{LedgerVersion: version, FreeVMIDs: map[proxmox.RegionName]proxmox.VMID{}}
+	var missing []string
+	for _, region := range subject.ProxmoxCluster.Spec.Regions {
+		sight := &regionSight{Observer: o, subject: subject, region: region, entries: entries}
+		err := sight.look(ctx, &candidates)
+		if reason, unavailable := Unavailable(err); unavailable {
+			missing = append(missing, reason.Message)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	candidates.Unavailable = strings.Join(missing, "; ")
+	machine.Candidates = candidates
+	return nil
+}
+
+// regionSight is what the look at one region's hosts needs.
+type regionSight struct {
+	*Observer
+	subject MachineSubject
+	region  v1beta1.Region
+	entries map[types.NamespacedName]Entry
+
+	pve      *pve.Cluster
+	snapshot pve.Snapshot
+}
+
+func (s *regionSight) look(ctx context.Context, candidates *plan.Candidates) error {
+	name := proxmox.RegionName(s.region.Name)
+	var err error
+	if s.pve, err = s.Regions.Open(ctx, s.subject.ProxmoxCluster, name); err != nil {
+		return err
+	}
+	if s.snapshot, err = firstSnapshot(ctx, s.pve); err != nil {
+		return err
+	}
+	hosts, err := s.hosts(ctx)
+	if err != nil {
+		return err
+	}
+	id, found, err := s.freeVMID(ctx)
+	if err != nil {
+		return err
+	}
+	candidates.Hosts = append(candidates.Hosts, hosts...)
+	if found {
+		candidates.FreeVMIDs[name] = id
+	}
+	return nil
+}
+
+// firstSnapshot returns the inventory's snapshot, and waits for the first one of a region that was just opened. A snapshot
+// that could not be renewed is none: what happened since is not in it.
+func firstSnapshot(ctx context.Context, cluster *pve.Cluster) (pve.Snapshot, error) {
+	snapshot := cluster.Inventory.Snapshot()
+	if snapshot.At.IsZero() && snapshot.Err == nil {
+		if err := cluster.Inventory.Refresh(ctx, snapshot.At); err != nil {
+			return snapshot, err
+		}
+		snapshot = cluster.Inventory.Snapshot()
+	}
+	return snapshot, snapshot.Err
+}
+
+// hosts describes the nodes of the region to placement.
+func (s *regionSight) hosts(ctx context.Context) ([]placement.Host, error) {
+	finder := &templateFinder{regionSight: s, source: s.subject.ProxmoxMachine.Spec.Source.Template}
+	if err := finder.find(ctx); err != nil {
+		return nil, err
+	}
+	allocated, grouped := s.load()
+	var hosts []placement.Host
+	for _, node := range s.snapshot.Nodes() {
+		host := placement.Host{
+			Region: proxmox.RegionName(s.region.Name), Node: node.Name, Online: node.Online,
+			CPUs: int(node.MaxCPU), Memory: node.MaxMemory, Allocated: allocated[node.Name], Group: grouped[node.Name],
+			Storages: s.storages(node.Name),
+		}
+		if zone, found := plan.ZoneOf(s.region, string(node.Name)); found {
+			host.FailureDomain = plan.FailureDomain(s.subject.ProxmoxCluster.Spec, s.region.Name, zone.Name)
+			host.ControlPlane = ptr.Deref(zone.ControlPlane, true)
+		}
+		host.Template, host.TemplateRefusal = finder.on(node.Name)
+		hosts = append(hosts, host)
+	}
+	return hosts, nil
+}
+
+func (s *regionSight) storages(node proxmox.NodeName) []placement.Storage {
+	var storages []placement.Storage
+	for _, storage := range s.snapshot.Storages(node) {
+		if storage.Available {
+			storages = append(storages, placement.Storage{
+				ID: storage.ID, Shared: storage.Shared, Images: storage.Holds("images"), ISO: storage.Holds("iso"),
+			})
+		}
+	}
+	return storages
+}
+
+// load sums up, by node, the memory that guests may use at most, running or not, and counts the machines of the group.
+// Machines count as reserved, wherever their VM is by now; a VM in the making has no memory in the inventory yet.
+func (s *regionSight) load() (map[proxmox.NodeName]proxmox.Bytes, map[proxmox.NodeName]int) {
+	allocated, grouped := map[proxmox.NodeName]proxmox.Bytes{}, map[proxmox.NodeName]int{}
+	own := group(s.subject.ProxmoxMachine)
+	counted := map[proxmox.VMID]bool{}
+	for machine, entry := range s.entries {
+		if entry.PVE != pveCluster(s.region) || machine == s.subject.Key() {
+			continue
+		}
+		node := entry.Node
+		if vm, listed := s.snapshot.VM(entry.VMID); listed {
+			node = vm.Node
+		}
+		counted[entry.VMID] = true
+		allocated[node] += entry.Memory
+		if entry.Group == own {
+			grouped[node]++
+		}
+	}
+	for vm := range s.snapshot.VMs() {
+		if !vm.Template && !counted[vm.ID] {
+			allocated[vm.Node] += vm.MaxMemory
+		}
+	}
+	return allocated, grouped
+}
+
+// mostProbes bounds the VMIDs that are asked for in one pass.
+const mostProbes = 32
+
+// freeVMID finds the lowest VMID that is free: in no reservation, not in the inventory, and not taken by a guest that the
+// credentials cannot see, which Proxmox VE is asked.
+func (s *regionSight) freeVMID(ctx context.Context) (proxmox.VMID, bool, error) {
+	reserved := map[proxmox.VMID]bool{}
+	for _, entry := range s.entries {
+		reserved[entry.VMID] = reserved[entry.VMID] || entry.PVE == pveCluster(s.region)
+	}
+	start, end := proxmox.VMID(s.region.VMIDRange.Start), proxmox.VMID(s.region.VMIDRange.End)
+	if start == 0 {
+		start, end = proxmox.MinVMID, proxmox.MaxVMID
+	}
+	probes := 0
+	for id := start; id <= end && probes < mostProbes; id++ {
+		if _, listed := s.snapshot.VM(id); listed || reserved[id] || s.Memory.isTaken(pveCluster(s.region), id) {
+			continue
+		}
+		probes++
+		free, err := s.pve.VMIDFree(ctx, id)
+		if err != nil || free {
+			return id, free, err
+		}
+		s.Memory.taken(pveCluster(s.region), id)
+	}
+	return 0, false, nil
+}
+
+// templateFinder finds, for each node, the template that a VM there is cloned from.
+type templateFinder struct {
+	*regionSight
+	source v1beta1.TemplateSource
+	local  map[proxmox.NodeName][]proxmox.VMID
+	// shared are the templates that any node can be the target of.
+	shared []placement.Template
+}
+
+func (f *templateFinder) find(ctx context.Context) error {
+	f.local = map[proxmox.NodeName][]proxmox.VMID{}
+	for template := range f.snapshot.Templates() {
+		if !f.matches(template) {
+			continue
+		}
+		f.local[template.Node] = append(f.local[template.Node], template.ID)
+	}
+	for node, ids := range f.local {
+		for _, id := range ids {
+			shared, err := f.isShared(ctx, pve.VMRef{Node: node, ID: id})
+			if err != nil {
+				return err
+			}
+			if shared {
+				f.shared = append(f.shared, placement.Template{Node: node, ID: id})
+			}
+		}
+	}
+	slices.SortFunc(f.shared, func(a, b placement.Template) int { return int(a.ID - b.ID) })
+	return nil
+}
+
+func (f *templateFinder) matches(template pve.VM) bool {
+	if f.source.Name != "" {
+		return template.Name == f.source.Name
+	}
+	for _, tag := range f.source.Tags {
+		if !template.HasTag(tag) {
+			return false
+		}
+	}
+	return true
+}
+
+// isShared reports whether a template can be cloned to other nodes: when all its disks, its cloud-init drive among them,
+// are on shared storage, and the storage that the clone goes to is shared too (PVE::API2::Qemu, clone_vm). Only where
+// there is more than one node does it have to be asked.
+func (f *templateFinder) isShared(ctx context.Context, template pve.VMRef) (bool, error) {
+	if len(f.local) == len(f.snapshot.Nodes()) || !f.isSharedStorage(template.Node, proxmox.StorageID(f.source.Storage)) {
+		return false, nil
+	}
+	config, known := f.Memory.template(pveCluster(f.region), template)
+	if !known {
+		read, err := f.pve.VMConfig(ctx, template)
+		if err != nil {
+			return false, err
+		}
+		config = read.Values
+		f.Memory.keepTemplate(pveCluster(f.region), template, config)
+	}
+	for _, volume := range config.DiskVolumes() {
+		if !f.isSharedStorage(template.Node, vmconfig.Storage(volume)) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// isSharedStorage reports whether a storage is shared; an unnamed one does not stand in the way.
+func (f *templateFinder) isSharedStorage(node proxmox.NodeName, id proxmox.StorageID) bool {
+	storage, found := f.snapshot.Storage(node, id)
+	return id == "" || found && storage.Shared
+}
+
+// on returns the template for a node, and otherwise why there is none.
+func (f *templateFinder) on(node proxmox.NodeName) (placement.Template, string) {
+	switch ids := f.local[node]; {
+	case len(ids) == 1:
+		return placement.Template{Node: node, ID: ids[0]}, ""
+	case len(ids) > 1:
+		return placement.Template{}, fmt.Sprintf("templates %v %s: make it unique on the node", ids, f.wanted("all have"))
+	case len(f.shared) == 1:
+		return f.shared[0], ""
+	case len(f.shared) > 1:
+		return placement.Template{}, fmt.Sprintf("templates %d and %d on shared storage %s: make it unique", f.shared[0].ID, f.shared[1].ID, f.wanted("both have"))
+	}
+	return placement.Template{}, fmt.Sprintf("no template that %s is here or on shared storage: make one, or grant the token VM.Audit and VM.Clone on it", f.wanted("has"))
+}
+
+func (f *templateFinder) wanted(verb string) string {
+	if f.source.Name != "" {
+		return fmt.Sprintf("%s the name %q", verb, f.source.Name)
+	}
+	return fmt.Sprintf("%s the tags %s", verb, strings.Join(f.source.Tags, ", "))
+}

@@ -1,0 +1,156 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// ErrLedgerChanged says that a reservation was made since the snapshot that a choice came from: look again and choose anew.
+var ErrLedgerChanged = errors.New("other reservations were made meanwhile")
+
+// PVECluster identifies a Proxmox VE cluster among those that ProxmoxClusters name, each under its own region names.
+type PVECluster string
+
+// Entry is one reservation.
+type Entry struct {
+	Machine types.NamespacedName
+	PVE     PVECluster
+	VMID    proxmox.VMID
+	Node    proxmox.NodeName
+	Memory  proxmox.Bytes
+	Group   string
+}
+
+// Ledger knows every reservation: those that stand in the specs of ProxmoxMachines, and those that are being written
+// there. It is the single writer of placements: a choice that was made from an older state is refused.
+type Ledger struct {
+	reader client.Reader
+	mu     sync.Mutex
+	// version counts the reservations taken.
+	version int64
+	// pending are the reservations that the cache does not show yet.
+	pending map[types.NamespacedName]Entry
+}
+
+// NewLedger returns a Ledger over the ProxmoxMachines that the reader shows.
+func NewLedger(reader client.Reader) *Ledger {
+	return &Ledger{reader: reader, pending: map[types.NamespacedName]Entry{}}
+}
+
+// Take enters a reservation, unless others were entered since the version of the ledger.
+func (l *Ledger) Take(entry Entry, version int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if version != l.version {
+		return ErrLedgerChanged
+	}
+	l.version++
+	l.pending[entry.Machine] = entry
+	return nil
+}
+
+// Return takes a reservation back that could not be written.
+func (l *Ledger) Return(machine types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pending, machine)
+}
+
+// Entries returns all reservations and the version that they are of.
+func (l *Ledger) Entries(ctx context.Context) (map[types.NamespacedName]Entry, int64, error) {
+	// The lock is held over the read, so that no entry passes from pending to the cache unseen. The reader is a cache.
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entries, err := l.written(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the reservations: %w", err)
+	}
+	for machine, entry := range l.pending {
+		if written, found := entries[machine]; found && written.VMID == entry.VMID {
+			delete(l.pending, machine)
+			continue
+		}
+		entries[machine] = entry
+	}
+	return entries, l.version, nil
+}
+
+// written returns the reservations in the specs of ProxmoxMachines.
+func (l *Ledger) written(ctx context.Context) (map[types.NamespacedName]Entry, error) {
+	var clusters v1beta1.ProxmoxClusterList
+	var machines v1beta1.ProxmoxMachineList
+	if err := errors.Join(l.reader.List(ctx, &clusters), l.reader.List(ctx, &machines)); err != nil {
+		return nil, err
+	}
+	byName := map[types.NamespacedName]*v1beta1.ProxmoxCluster{}
+	for i := range clusters.Items {
+		cluster := &clusters.Items[i]
+		byName[types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Labels[clusterv1.ClusterNameLabel]}] = cluster
+	}
+	entries := map[types.NamespacedName]Entry{}
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		cluster := byName[types.NamespacedName{Namespace: machine.Namespace, Name: machine.Labels[clusterv1.ClusterNameLabel]}]
+		if machine.Spec.Reservation.UUID == "" || cluster == nil {
+			continue
+		}
+		entries[client.ObjectKeyFromObject(machine)] = NewEntry(machine, cluster, machine.Spec.Reservation)
+	}
+	return entries, nil
+}
+
+// NewEntry returns the entry of a machine's reservation.
+func NewEntry(machine *v1beta1.ProxmoxMachine, cluster *v1beta1.ProxmoxCluster, reservation v1beta1.Reservation) Entry {
+	entry := Entry{
+		Machine: client.ObjectKeyFromObject(machine), VMID: proxmox.VMID(reservation.VMID), Node: proxmox.NodeName(reservation.Node),
+		Memory: proxmox.MiB(machine.Spec.Memory.SizeMiB).Bytes(), Group: group(machine),
+	}
+	if region, found := regionOf(cluster, proxmox.RegionName(reservation.Region)); found {
+		entry.PVE = pveCluster(region)
+	}
+	return entry
+}
+
+// group names the machines that are spread over hosts together: those of a control plane, of a MachineDeployment, of a
+// MachineSet.
+func group(machine *v1beta1.ProxmoxMachine) string {
+	parts := []string{machine.Namespace, machine.Labels[clusterv1.ClusterNameLabel]}
+	for _, label := range []string{clusterv1.MachineControlPlaneNameLabel, clusterv1.MachineDeploymentNameLabel, clusterv1.MachineSetNameLabel} {
+		if name, found := machine.Labels[label]; found {
+			return strings.Join(append(parts, label, name), "/")
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+func regionOf(cluster *v1beta1.ProxmoxCluster, name proxmox.RegionName) (v1beta1.Region, bool) {
+	if cluster != nil {
+		for _, region := range cluster.Spec.Regions {
+			if region.Name == string(name) {
+				return region, true
+			}
+		}
+	}
+	return v1beta1.Region{}, false
+}
+
+// pveCluster tells regions apart by the first, in the order of the alphabet, of their endpoints.
+func pveCluster(region v1beta1.Region) PVECluster {
+	first := ""
+	for _, endpoint := range region.Endpoints {
+		if endpoint = strings.TrimSuffix(endpoint, "/"); first == "" || endpoint < first {
+			first = endpoint
+		}
+	}
+	return PVECluster(first)
+}

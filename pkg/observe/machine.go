@@ -1,0 +1,162 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
+)
+
+// Machine takes the snapshot of a machine. An error says that it could not be taken now; a region that does not answer is
+// not an error but part of the snapshot.
+func (o *Observer) Machine(ctx context.Context, subject MachineSubject) (plan.Machine, error) {
+	machine := o.known(subject)
+	var err error
+	if machine.Addresses, err = o.addresses(ctx, subject.ProxmoxMachine); err != nil {
+		return machine, err
+	}
+	if machine.Bootstrap, err = o.bootstrap(ctx, subject); err != nil {
+		return machine, err
+	}
+	if machine.Spec.Reservation.UUID == "" {
+		return machine, o.addCandidates(ctx, subject, &machine)
+	}
+	return machine, o.addVM(ctx, subject, &machine)
+}
+
+// known is the part of the snapshot that the objects at hand tell.
+func (o *Observer) known(subject MachineSubject) plan.Machine {
+	object := subject.ProxmoxMachine
+	machine := plan.Machine{
+		Name: object.Name, Spec: object.Spec, Deleting: !object.DeletionTimestamp.IsZero(),
+		SeedRemoved: ptr.Deref(object.Status.SeedRemoved, false), Bootstrapped: bootstrapped(subject),
+	}
+	if subject.Machine != nil {
+		machine.ControlPlane = util.IsControlPlaneMachine(subject.Machine)
+		machine.FailureDomain = subject.Machine.Spec.FailureDomain
+	}
+	if subject.Cluster != nil {
+		machine.ClusterReady = ptr.Deref(subject.Cluster.Status.Initialization.InfrastructureProvisioned, false)
+	}
+	return machine
+}
+
+// bootstrapped reports whether the machine has its Node.
+func bootstrapped(subject MachineSubject) bool {
+	return subject.Machine != nil && subject.Machine.Status.NodeRef.Name != ""
+}
+
+// Keys of a bootstrap data Secret, and the one format that is understood.
+const (
+	bootstrapDataKey   = "value"
+	bootstrapFormatKey = "format"
+	cloudConfigFormat  = "cloud-config"
+)
+
+// bootstrap reads the bootstrap data of a machine whose VM has not run yet.
+func (o *Observer) bootstrap(ctx context.Context, subject MachineSubject) (plan.Bootstrap, error) {
+	if subject.Machine == nil || subject.ProxmoxMachine.Spec.ProviderID != "" || !subject.ProxmoxMachine.DeletionTimestamp.IsZero() {
+		return plan.Bootstrap{}, nil
+	}
+	name := ptr.Deref(subject.Machine.Spec.Bootstrap.DataSecretName, "")
+	if name == "" {
+		return noBootstrap("waiting for the bootstrap provider to make the bootstrap data"), nil
+	}
+	secret := &corev1.Secret{}
+	err := o.Secrets.Get(ctx, client.ObjectKey{Namespace: subject.Machine.Namespace, Name: name}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return noBootstrap(fmt.Sprintf("Secret %s with the bootstrap data does not exist: was it deleted? Delete the Machine to have it made anew", name)), nil
+	case err != nil:
+		return plan.Bootstrap{}, fmt.Errorf("get Secret %s with the bootstrap data: %w", name, err)
+	case len(secret.Data[bootstrapDataKey]) == 0:
+		return noBootstrap(fmt.Sprintf("Secret %s has no key %q with bootstrap data", name, bootstrapDataKey)), nil
+	}
+	if format := string(secret.Data[bootstrapFormatKey]); format != "" && format != cloudConfigFormat {
+		return noBootstrap(fmt.Sprintf("Secret %s has bootstrap data in format %q: use format %s in the bootstrap config", name, format, cloudConfigFormat)), nil
+	}
+	return plan.Bootstrap{UserData: cloudinit.UserData(secret.Data[bootstrapDataKey])}, nil
+}
+
+func noBootstrap(message string) plan.Bootstrap {
+	return plan.Bootstrap{Missing: plan.Reason{Code: plan.WaitingForBootstrapData, Message: message}}
+}
+
+// addVM adds what Proxmox VE says of the reserved VM and of the last task.
+func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *plan.Machine) error {
+	cluster, err := o.Regions.Open(ctx, subject.ProxmoxCluster, proxmox.RegionName(machine.Spec.Reservation.Region))
+	if err == nil {
+		o.Waker.watch(cluster, proxmox.VMID(machine.Spec.Reservation.VMID), subject.Key())
+		machine.Task = o.task(cluster, subject)
+		machine.VM, err = o.vm(ctx, cluster, subject, machine.Task)
+	}
+	if reason, unavailable := Unavailable(err); unavailable {
+		machine.VM = plan.VM{Presence: plan.PresenceUnknown, Why: reason}
+		return nil
+	}
+	if err != nil || machine.VM.Presence != plan.PresenceForeign {
+		return err
+	}
+	return o.addCandidates(ctx, subject, machine) // another VMID is needed
+}
+
+// task observes the task that was started last. One that the tracker does not know, after a restart, is followed again.
+func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) plan.Task {
+	upid := proxmox.UPID(subject.ProxmoxMachine.Status.TaskID)
+	id, err := upid.Parse()
+	if upid == "" || err != nil {
+		return plan.Task{}
+	}
+	task := plan.Task{UPID: upid, Type: id.Type, State: plan.TaskRunning}
+	outcome, followed := cluster.Tracker.Outcome(upid)
+	if !followed {
+		cluster.Tracker.Follow(upid, pve.Owner(subject.Key()))
+		return task
+	}
+	switch outcome.State {
+	case pve.Running:
+	case pve.Succeeded:
+		task.State = plan.TaskSucceeded
+	case pve.Unknown: // Proxmox VE has forgotten it: what it did is seen in the VM
+		return plan.Task{}
+	case pve.Failed:
+		task.State, task.Failure = plan.TaskFailed, outcome.ExitStatus
+		task.RetryAfter = o.Memory.retryAfter(subject.uuid(), upid)
+	}
+	return task
+}
+
+// Unavailable tells, of an error, whether it says that a region cannot be used now, and why.
+func Unavailable(err error) (plan.Reason, bool) {
+	var unavailable *UnavailableError
+	if errors.As(err, &unavailable) {
+		return unavailable.Reason, true
+	}
+	if reason, found := reasonOf(err); found {
+		return reason, true
+	}
+	return plan.Reason{}, false
+}
+
+// FailureDomain is where the machine's VM is now.
+func FailureDomain(subject MachineSubject, node proxmox.NodeName) string {
+	region, found := regionOf(subject.ProxmoxCluster, proxmox.RegionName(subject.ProxmoxMachine.Spec.Reservation.Region))
+	if !found {
+		return ""
+	}
+	zone, found := plan.ZoneOf(region, string(node))
+	if !found {
+		return ""
+	}
+	return plan.FailureDomain(subject.ProxmoxCluster.Spec, region.Name, zone.Name)
+}

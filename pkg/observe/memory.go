@@ -1,0 +1,102 @@
+package observe
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// Memory is what one process remembers of its VMs to spare Proxmox VE requests. Forgetting any of it costs a request and
+// changes no decision.
+type Memory struct {
+	clock clock.PassiveClock
+	mu    sync.Mutex
+	vms   map[proxmox.SMBIOSUUID]*recollection
+	// sightings are what was seen of VMIDs and templates.
+	sightings map[place]sighting
+}
+
+// recollection is what is remembered of one VM.
+type recollection struct {
+	// untouched says that this process reserved the VMID, found it free, and has sent nothing about the VM since.
+	untouched bool
+	config    vmconfig.Config
+	digest    proxmox.Digest
+	failed    proxmox.UPID
+	failures  int
+	retryAt   time.Time
+}
+
+// NewMemory returns an empty Memory.
+func NewMemory(clock clock.PassiveClock) *Memory {
+	return &Memory{clock: clock, vms: map[proxmox.SMBIOSUUID]*recollection{}, sightings: map[place]sighting{}}
+}
+
+func (m *Memory) with(uuid proxmox.SMBIOSUUID, do func(*recollection)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.vms[uuid] == nil {
+		m.vms[uuid] = &recollection{}
+	}
+	do(m.vms[uuid])
+}
+
+// Reserved says that a free VMID was reserved for the VM and that nothing was sent about it yet.
+func (m *Memory) Reserved(uuid proxmox.SMBIOSUUID) {
+	m.with(uuid, func(r *recollection) { *r = recollection{untouched: true} })
+}
+
+// Touched says that a request that may have made the VM is about to be sent.
+func (m *Memory) Touched(uuid proxmox.SMBIOSUUID) {
+	m.with(uuid, func(r *recollection) { r.untouched = false })
+}
+
+func (m *Memory) isUntouched(uuid proxmox.SMBIOSUUID) (untouched bool) {
+	m.with(uuid, func(r *recollection) { untouched = r.untouched })
+	return untouched
+}
+
+func (m *Memory) keepConfig(uuid proxmox.SMBIOSUUID, config vmconfig.Config, digest proxmox.Digest) {
+	m.with(uuid, func(r *recollection) { r.config, r.digest = config, digest })
+}
+
+func (m *Memory) config(uuid proxmox.SMBIOSUUID) (config vmconfig.Config, digest proxmox.Digest) {
+	m.with(uuid, func(r *recollection) { config, digest = r.config, r.digest })
+	return config, digest
+}
+
+// Changed forgets the VM's config: it is about to change, or has changed.
+func (m *Memory) Changed(uuid proxmox.SMBIOSUUID) {
+	m.with(uuid, func(r *recollection) { r.config, r.digest = nil, "" })
+}
+
+// The pauses after a failed task: they double from the first to the last.
+const (
+	firstRetry = 2 * time.Second
+	lastRetry  = 2 * time.Minute
+)
+
+// retryAfter notes a failed task, once, and returns how long to wait before its step is tried again.
+func (m *Memory) retryAfter(uuid proxmox.SMBIOSUUID, failed proxmox.UPID) (wait time.Duration) {
+	now := m.clock.Now()
+	m.with(uuid, func(r *recollection) {
+		if r.failed != failed {
+			const mostDoublings = 6
+			pause := firstRetry << min(r.failures, mostDoublings)
+			r.failed, r.retryAt, r.failures = failed, now.Add(min(pause, lastRetry)), r.failures+1
+		}
+		wait = max(r.retryAt.Sub(now), 0)
+	})
+	return wait
+}
+
+// Forget drops what is remembered of a VM that is gone.
+func (m *Memory) Forget(uuid proxmox.SMBIOSUUID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.vms, uuid)
+}

@@ -1,0 +1,60 @@
+package observe
+
+import (
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
+)
+
+// sightingTTL is how long a sighting is believed: VMIDs come free, and templates are made anew.
+const sightingTTL = 5 * time.Minute
+
+// place names a VMID, and for a template its node, in a Proxmox VE cluster.
+type place struct {
+	cluster PVECluster
+	ref     pve.VMRef
+}
+
+// sighting is what was seen at a place, and until when that is believed.
+type sighting struct {
+	until  time.Time
+	config vmconfig.Config
+}
+
+func (m *Memory) see(at place, config vmconfig.Config) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sightings[at] = sighting{until: m.clock.Now().Add(sightingTTL), config: config}
+}
+
+func (m *Memory) seen(at place) (sighting, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found, ok := m.sightings[at]
+	if ok && m.clock.Now().After(found.until) {
+		delete(m.sightings, at)
+		return sighting{}, false
+	}
+	return found, ok
+}
+
+// taken remembers that a VMID is taken by a guest that the credentials cannot see.
+func (m *Memory) taken(cluster PVECluster, id proxmox.VMID) {
+	m.see(place{cluster, pve.VMRef{ID: id}}, nil)
+}
+
+func (m *Memory) isTaken(cluster PVECluster, id proxmox.VMID) bool {
+	_, found := m.seen(place{cluster, pve.VMRef{ID: id}})
+	return found
+}
+
+func (m *Memory) keepTemplate(cluster PVECluster, ref pve.VMRef, config vmconfig.Config) {
+	m.see(place{cluster, ref}, config)
+}
+
+func (m *Memory) template(cluster PVECluster, ref pve.VMRef) (vmconfig.Config, bool) {
+	found, ok := m.seen(place{cluster, ref})
+	return found.config, ok
+}

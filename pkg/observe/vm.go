@@ -1,0 +1,169 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
+)
+
+// vmSight is what the look at one VM needs.
+type vmSight struct {
+	*Observer
+	pve      *pve.Cluster
+	subject  MachineSubject
+	task     plan.Task
+	snapshot pve.Snapshot
+	ref      pve.VMRef
+	// entry is what the inventory says of the VMID; listed says whether it says anything.
+	entry  pve.VM
+	listed bool
+}
+
+// vm observes the reserved VM, with as few requests as the state allows.
+func (o *Observer) vm(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, task plan.Task) (plan.VM, error) {
+	if task.State == plan.TaskRunning && !task.RemovesSeed() {
+		return plan.VM{}, nil // a task holds the VM; the plan waits for it
+	}
+	sight := &vmSight{Observer: o, pve: cluster, subject: subject, task: task, snapshot: cluster.Inventory.Snapshot()}
+	return sight.look(ctx)
+}
+
+func (s *vmSight) look(ctx context.Context) (plan.VM, error) {
+	reservation := s.subject.ProxmoxMachine.Spec.Reservation
+	id := proxmox.VMID(reservation.VMID)
+	s.entry, s.listed = s.snapshot.VM(id)
+	s.ref = pve.VMRef{Node: proxmox.NodeName(reservation.Node), ID: id}
+	if s.listed {
+		s.ref = s.entry.Ref()
+	}
+	if node, known := s.snapshot.Node(s.ref.Node); known && !node.Online {
+		return unknown(plan.Unobserved, "node %s of region %s is offline: VM %d is looked for again when it is back", s.ref.Node, reservation.Region, id), nil
+	}
+	switch {
+	case s.settled():
+		return s.fromInventory(ctx)
+	case !s.listed && s.Memory.isUntouched(s.subject.uuid()):
+		return plan.VM{Presence: plan.PresenceAbsent}, nil
+	}
+	return s.fromConfig(ctx)
+}
+
+// settled reports whether the inventory says enough: the VM has its tag, once ran, and nothing is being done to it.
+func (s *vmSight) settled() bool {
+	machine := s.subject.ProxmoxMachine
+	return s.listed && s.entry.Lock == "" && machine.DeletionTimestamp.IsZero() && machine.Spec.ProviderID != "" &&
+		s.entry.HasTag(vmconfig.IdentityTag(s.subject.uuid())) && s.task.State != plan.TaskFailed
+}
+
+// fromInventory spares the requests for a VM that is settled. Its config is needed once, to take its seed away.
+func (s *vmSight) fromInventory(ctx context.Context) (plan.VM, error) {
+	vm := plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node}
+	vm.Config, vm.Digest = s.Memory.config(s.subject.uuid())
+	if vm.Config == nil && s.subject.seedInUse() {
+		config, err := s.pve.VMConfig(ctx, s.ref)
+		if err != nil {
+			return s.unreadable(ctx, err)
+		}
+		vm.Config, vm.Digest = s.keep(config)
+	}
+	return s.withPower(ctx, vm)
+}
+
+// seedInUse reports whether the machine is past its bootstrap and its seed is not known to be gone.
+func (s MachineSubject) seedInUse() bool {
+	removed := s.ProxmoxMachine.Status.SeedRemoved
+	return bootstrapped(s) && (removed == nil || !*removed)
+}
+
+// fromConfig asks the node for the VM's config, which proves whose the VM is.
+func (s *vmSight) fromConfig(ctx context.Context) (plan.VM, error) {
+	config, err := s.pve.VMConfig(ctx, s.ref)
+	if err != nil {
+		return s.unreadable(ctx, err)
+	}
+	values, digest := s.keep(config)
+	switch lock := values.Lock(); {
+	case values.BelongsTo(s.subject.uuid()):
+		return s.withPower(ctx, plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node, Config: values, Digest: digest})
+	case lock == "clone" || lock == "create":
+		return unknown(plan.Cloning, "VM %d on %s is being made (lock: %s)", s.ref.ID, s.ref.Node, lock), nil
+	}
+	return plan.VM{Presence: plan.PresenceForeign, Node: s.ref.Node}, nil
+}
+
+func (s *vmSight) keep(config pve.VMConfig) (vmconfig.Config, proxmox.Digest) {
+	values := vmconfig.Config(config.Values)
+	s.Memory.keepConfig(s.subject.uuid(), values, config.Digest)
+	return values, config.Digest
+}
+
+// unreadable finds out what it means that a config could not be read. Proxmox VE says the same for a VM that is gone and
+// for one that is on another node, and a token that has rights on a pool only is forbidden to see what has left the pool.
+// Whether the VMID is taken, any login may ask.
+func (s *vmSight) unreadable(ctx context.Context, err error) (plan.VM, error) {
+	class := pve.ClassOf(err)
+	if class != pve.NotFound && class != pve.Forbidden {
+		return plan.VM{}, err
+	}
+	free, err := s.pve.VMIDFree(ctx, s.ref.ID)
+	switch {
+	case err != nil:
+		return plan.VM{}, err
+	case free:
+		s.Memory.Changed(s.subject.uuid())
+		return plan.VM{Presence: plan.PresenceAbsent}, nil
+	case class == pve.Forbidden:
+		return unknown(plan.Unobserved, "the credentials of region %s may not see VM %d: grant VM.Audit on it, or on the pool it is in",
+			s.subject.ProxmoxMachine.Spec.Reservation.Region, s.ref.ID), nil
+	}
+	return s.elsewhere(ctx)
+}
+
+// elsewhere looks for a VM that is not where it was: the next inventory shows on which node it is.
+func (s *vmSight) elsewhere(ctx context.Context) (plan.VM, error) {
+	if err := s.pve.Inventory.Refresh(ctx, s.Clock.Now()); err != nil {
+		return plan.VM{}, err
+	}
+	return unknown(plan.Unobserved, "VM %d is not on %s any more and is looked for on the other nodes", s.ref.ID, s.ref.Node), nil
+}
+
+// withPower adds whether the VM runs. The inventory lags by up to 10 s, so it is believed when it says what can only have
+// come about by itself; while we start or stop the VM, the node is asked.
+func (s *vmSight) withPower(ctx context.Context, vm plan.VM) (plan.VM, error) {
+	switch {
+	case s.listed && s.entry.Status == pve.StatusRunning && s.subject.ProxmoxMachine.DeletionTimestamp.IsZero():
+		vm.Power = plan.PowerRunning
+		return vm, nil
+	case s.justMade():
+		vm.Power = plan.PowerStopped
+		return vm, nil
+	}
+	status, err := s.pve.VMStatus(ctx, s.ref)
+	if err != nil {
+		return plan.VM{}, err
+	}
+	switch status.Status {
+	case pve.StatusRunning:
+		vm.Power = plan.PowerRunning
+	case pve.StatusStopped:
+		vm.Power = plan.PowerStopped
+	}
+	return vm, nil
+}
+
+// justMade reports whether the last thing that was done to the VM was a step before its first start.
+func (s *vmSight) justMade() bool {
+	machine := s.subject.ProxmoxMachine
+	if s.task.State != plan.TaskSucceeded || machine.Spec.ProviderID != "" || !machine.DeletionTimestamp.IsZero() {
+		return false
+	}
+	return s.task.Type == "qmclone" || s.task.Type == "imgcopy" || s.task.Type == "resize"
+}
+
+func unknown(code, format string, args ...any) plan.VM {
+	return plan.VM{Presence: plan.PresenceUnknown, Why: plan.Reason{Code: code, Message: fmt.Sprintf(format, args...)}}
+}

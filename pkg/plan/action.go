@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// Action is one thing to do: one change in Kubernetes, or one mutating request to Proxmox VE.
+//
+//sumtype:decl
+type Action interface{ isAction() }
+
+// VirtualMachine says which VM an action is for: where it is, and the identity it must prove before it is touched.
+type VirtualMachine struct {
+	Region proxmox.RegionName
+	Node   proxmox.NodeName
+	ID     proxmox.VMID
+	UUID   proxmox.SMBIOSUUID
+}
+
+// ClaimAddresses makes the IPAddressClaims that the machine lacks.
+type ClaimAddresses struct {
+	Claims []network.Claim
+}
+
+// Reserve writes into the machine's spec where its VM goes and who it is. An empty UUID is drawn by the actor. It is
+// refused, to be planned anew, when other reservations were made since the snapshot.
+type Reserve struct {
+	Reservation v1beta1.Reservation
+	// LedgerVersion is the state of the reservations that the choice was made from.
+	LedgerVersion int64
+}
+
+// Clone makes the VM from its template.
+type Clone struct {
+	VM          VirtualMachine
+	Source      proxmox.VMID
+	SourceNode  proxmox.NodeName
+	Name        string
+	Description string
+	Pool        proxmox.PoolID
+	Mode        v1beta1.CloneMode
+	Storage     proxmox.StorageID
+}
+
+// UploadSeed puts the seed ISO, with the bootstrap data in it, where the VM can read it.
+type UploadSeed struct {
+	VM      VirtualMachine
+	Storage proxmox.StorageID
+	Seed    cloudinit.Seed
+}
+
+// Configure changes the config of the stopped VM.
+type Configure struct {
+	VM     VirtualMachine
+	Change vmconfig.Change
+	Digest proxmox.Digest
+}
+
+// Resize grows a disk to an absolute size.
+type Resize struct {
+	VM     VirtualMachine
+	Disk   string
+	Size   proxmox.Bytes
+	Digest proxmox.Digest
+}
+
+// Start starts the VM.
+type Start struct {
+	VM VirtualMachine
+}
+
+// RecordProviderID writes the machine's providerID into its spec.
+type RecordProviderID struct {
+	ProviderID string
+}
+
+// EjectSeed takes the seed ISO out of the VM's drive.
+type EjectSeed struct {
+	VM     VirtualMachine
+	Change vmconfig.Change
+	Digest proxmox.Digest
+}
+
+// DeleteSeed deletes the seed ISO from its storage.
+type DeleteSeed struct {
+	VM     VirtualMachine
+	Volume proxmox.VolumeID
+}
+
+// Stop stops the VM, without asking the guest.
+type Stop struct {
+	VM VirtualMachine
+}
+
+// Destroy destroys the stopped VM with all that belongs to it.
+type Destroy struct {
+	VM VirtualMachine
+}
+
+// ReleaseAddresses lets the machine's IPAddressClaims go.
+type ReleaseAddresses struct{}
+
+// RemoveFinalizer lets the object go.
+type RemoveFinalizer struct{}
+
+func (ClaimAddresses) isAction()   {}
+func (Reserve) isAction()          {}
+func (Clone) isAction()            {}
+func (UploadSeed) isAction()       {}
+func (Configure) isAction()        {}
+func (Resize) isAction()           {}
+func (Start) isAction()            {}
+func (RecordProviderID) isAction() {}
+func (EjectSeed) isAction()        {}
+func (DeleteSeed) isAction()       {}
+func (Stop) isAction()             {}
+func (Destroy) isAction()          {}
+func (ReleaseAddresses) isAction() {}
+func (RemoveFinalizer) isAction()  {}

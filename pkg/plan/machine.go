@@ -1,0 +1,310 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// lookAgain bounds waits for what Proxmox VE may change without telling us.
+const lookAgain = 15 * time.Second
+
+// ProviderID returns the providerID of a VM. Its last segment is unique over all clusters, as cluster-autoscaler needs.
+func ProviderID(uuid string) string { return "proxmox://" + uuid }
+
+// MachineStep plans the next step of a machine.
+func MachineStep(m Machine) Decision {
+	if m.Deleting {
+		return deletionStep(m)
+	}
+	for _, step := range []func(Machine) Decision{
+		awaitTask, claimAddresses, reserve, identify, upload, clone, configure, resize, start, record, removeSeed,
+	} {
+		if decision := step(m); decision != nil {
+			return decision
+		}
+	}
+	return Done{Reason{Running, fmt.Sprintf("VM %d runs on %s", m.Spec.Reservation.VMID, m.VM.Node)}}
+}
+
+// awaitTask waits for the task in flight, and for a while after one that failed. A task that removes the seed does not
+// keep the VM from being looked at.
+func awaitTask(m Machine) Decision {
+	switch {
+	case m.Task.State == TaskRunning && !m.Task.RemovesSeed():
+		return Wait{Reason: taskReason(m.Task)}
+	case m.Task.State == TaskFailed && m.Task.RetryAfter > 0:
+		return Wait{Reason: failure(m.Task), After: m.Task.RetryAfter}
+	}
+	return nil
+}
+
+func taskReason(task Task) Reason {
+	codes := map[string]Reason{
+		"qmclone":   {Cloning, "cloning the template"},
+		"imgcopy":   {UploadingSeed, "uploading the seed ISO with the bootstrap data"},
+		"resize":    {Resizing, "growing the boot disk"},
+		"qmstart":   {Starting, "starting the VM"},
+		"qmstop":    {Stopping, "stopping the VM"},
+		"qmdestroy": {Destroying, "destroying the VM"},
+		"imgdel":    {RemovingSeed, "deleting the seed ISO"},
+	}
+	if reason, known := codes[task.Type]; known {
+		return reason
+	}
+	return Reason{Unobserved, "waiting for task " + task.Type}
+}
+
+func failure(task Task) Reason {
+	return Reason{TaskFailedReason, fmt.Sprintf("%s failed: %s; it is tried again", taskReason(task).Message, task.Failure)}
+}
+
+// claimAddresses waits until all that a new VM needs from Kubernetes is there, so that no VM is made in vain.
+func claimAddresses(m Machine) Decision {
+	switch {
+	case m.Spec.ProviderID != "":
+		return nil // the VM exists; what it was made from may be gone
+	case !m.ClusterReady:
+		return Wait{Reason: Reason{WaitingForCluster, "waiting for the ProxmoxCluster to be provisioned"}}
+	case m.Bootstrap.Missing.Code != "":
+		return Wait{Reason: m.Bootstrap.Missing}
+	case len(m.Addresses.Absent) > 0:
+		return Do{ClaimAddresses{m.Addresses.Absent}, Reason{ClaimingAddresses, "claiming addresses"}}
+	case m.Addresses.Invalid != "":
+		return Stalled{Reason{InvalidAddress, m.Addresses.Invalid}}
+	case m.Addresses.Pending != "":
+		return Wait{Reason: Reason{WaitingForAddresses, m.Addresses.Pending}}
+	}
+	return nil
+}
+
+// reserve gives the machine its host, VMID and identity.
+func reserve(m Machine) Decision {
+	if m.Spec.Reservation.UUID != "" {
+		return nil
+	}
+	choice, refusals, found := placement.Place(request(m), m.Candidates.Hosts)
+	if !found {
+		message := refusals.String()
+		if m.Candidates.Unavailable != "" {
+			message = m.Candidates.Unavailable + "; " + message
+		}
+		return Wait{Reason: Reason{WaitingForCapacity, message}, After: lookAgain}
+	}
+	return reserveVMID(m, v1beta1.Reservation{
+		Region: string(choice.Host.Region), Node: string(choice.Host.Node),
+		SourceNode: string(choice.Host.Template.Node), SourceVMID: int32(choice.Host.Template.ID), SeedStorage: string(choice.SeedStorage),
+	})
+}
+
+// reserveVMID completes a reservation with the next free VMID of its region.
+func reserveVMID(m Machine, reservation v1beta1.Reservation) Decision {
+	id, free := m.Candidates.FreeVMIDs[proxmox.RegionName(reservation.Region)]
+	if !free {
+		return Wait{
+			Reason: Reason{VMIDRangeExhausted, fmt.Sprintf("region %s: every VMID of its vmIDRange is taken: widen spec.regions[].vmIDRange of the ProxmoxCluster", reservation.Region)},
+			After:  lookAgain,
+		}
+	}
+	reservation.VMID = int32(id)
+	return Do{
+		Reserve{Reservation: reservation, LedgerVersion: m.Candidates.LedgerVersion},
+		Reason{Placed, fmt.Sprintf("placed on %s as VM %d", reservation.Node, id)},
+	}
+}
+
+func request(m Machine) placement.Request {
+	nodes := make([]proxmox.NodeName, len(m.Spec.Placement.AllowedNodes))
+	for i, node := range m.Spec.Placement.AllowedNodes {
+		nodes[i] = proxmox.NodeName(node)
+	}
+	return placement.Request{
+		FailureDomain: m.FailureDomain, ControlPlane: m.ControlPlane, AllowedNodes: nodes,
+		CPUs:        int(m.Spec.CPU.Sockets * m.Spec.CPU.Cores),
+		Memory:      proxmox.MiB(m.Spec.Memory.SizeMiB).Bytes(),
+		DiskStorage: proxmox.StorageID(m.Spec.Source.Template.Storage),
+		SeedStorage: proxmox.StorageID(m.Spec.Bootstrap.Storage),
+	}
+}
+
+// identify makes sure that the VM at the reserved VMID is known, and ours or absent.
+func identify(m Machine) Decision {
+	switch m.VM.Presence {
+	case PresenceUnknown:
+		return Wait{Reason: m.VM.Why, After: lookAgain}
+	case PresenceForeign:
+		return otherVMID(m)
+	case PresenceAbsent:
+		if m.Spec.ProviderID != "" {
+			return Stalled{gone(m)}
+		}
+	case PresenceOurs:
+		if lock := m.VM.Config.Lock(); lock != "" {
+			return Wait{Reason: Reason{Locked, fmt.Sprintf("VM %d is locked (%s)", m.Spec.Reservation.VMID, lock)}, After: lookAgain}
+		}
+	}
+	return nil
+}
+
+// otherVMID leaves a VMID that another took first; all else of the reservation stays, the seed among it. Once the VM ran
+// its VMID cannot have been another's: then ours is gone.
+func otherVMID(m Machine) Decision {
+	if m.Spec.ProviderID != "" {
+		return Stalled{gone(m)}
+	}
+	return reserveVMID(m, m.Spec.Reservation)
+}
+
+func gone(m Machine) Reason {
+	return Reason{VirtualMachineGone, fmt.Sprintf(
+		"VM %d (%s) is no longer in region %s: it was removed outside of Cluster API and is not made again; delete the Machine, or let a MachineHealthCheck replace it",
+		m.Spec.Reservation.VMID, m.Spec.Reservation.UUID, m.Spec.Reservation.Region)}
+}
+
+// clone makes the VM.
+func clone(m Machine) Decision {
+	if m.VM.Presence == PresenceOurs {
+		return nil
+	}
+	r, template := m.Spec.Reservation, m.Spec.Source.Template
+	return Do{
+		Clone{
+			VM: virtualMachine(m), Source: proxmox.VMID(r.SourceVMID), SourceNode: proxmox.NodeName(r.SourceNode),
+			Name: m.Name, Description: vmconfig.Description(m.Name, proxmox.SMBIOSUUID(r.UUID)),
+			Pool: proxmox.PoolID(m.Spec.Pool), Mode: template.CloneMode, Storage: proxmox.StorageID(template.Storage),
+		},
+		Reason{Cloning, fmt.Sprintf("cloning template %d of %s to VM %d on %s", r.SourceVMID, r.SourceNode, r.VMID, r.Node)},
+	}
+}
+
+func virtualMachine(m Machine) VirtualMachine {
+	r := m.Spec.Reservation
+	node := m.VM.Node
+	if node == "" {
+		node = proxmox.NodeName(r.Node)
+	}
+	return VirtualMachine{Region: proxmox.RegionName(r.Region), Node: node, ID: proxmox.VMID(r.VMID), UUID: proxmox.SMBIOSUUID(r.UUID)}
+}
+
+// upload puts the seed where the VM can read it. It comes first, while nothing exists yet: the same file is written over
+// after a crash, and a VM never waits, half made, for what it boots with.
+func upload(m Machine) Decision {
+	if m.VM.Power == PowerRunning || m.Spec.ProviderID != "" || seedUploaded(m) {
+		return nil
+	}
+	vm := virtualMachine(m)
+	config := network.NewConfig(vm.UUID, m.Spec.Network, m.Addresses.Bound)
+	seed, err := cloudinit.NewSeed(m.Name, vm.UUID, config, m.Bootstrap.UserData)
+	if err != nil {
+		return Stalled{Reason{InvalidSeed, err.Error()}}
+	}
+	vm.Node = proxmox.NodeName(m.Spec.Reservation.Node)
+	return Do{
+		UploadSeed{VM: vm, Storage: proxmox.StorageID(m.Spec.Reservation.SeedStorage), Seed: seed},
+		Reason{UploadingSeed, fmt.Sprintf("uploading the seed ISO to %s of %s", m.Spec.Reservation.SeedStorage, vm.Node)},
+	}
+}
+
+// seedUploaded reports whether the seed is known to be on its storage: a drive has it, or it was the first step of a VM
+// that is past it, or the last task put it there.
+func seedUploaded(m Machine) bool {
+	return vmconfig.HasSeed(m.VM.Config) || m.Task.State == TaskSucceeded && (m.Task.Type == "imgcopy" || m.Task.Type == "qmclone")
+}
+
+// configure brings the VM's config to what is asked, before it starts for the first time.
+func configure(m Machine) Decision {
+	if m.VM.Power == PowerRunning || m.Spec.ProviderID != "" {
+		return nil
+	}
+	change := vmconfig.Diff(desired(m), m.VM.Config)
+	if change.Empty() {
+		return nil
+	}
+	return Do{
+		Configure{VM: virtualMachine(m), Change: change, Digest: m.VM.Digest},
+		Reason{Configuring, fmt.Sprintf("configuring VM %d", m.Spec.Reservation.VMID)},
+	}
+}
+
+func desired(m Machine) vmconfig.Desired {
+	uuid := proxmox.SMBIOSUUID(m.Spec.Reservation.UUID)
+	return vmconfig.Desired{
+		UUID: uuid, Name: m.Name, CPU: m.Spec.CPU, Memory: m.Spec.Memory, Network: m.Spec.Network,
+		Seed: vmconfig.SeedVolume(proxmox.StorageID(m.Spec.Reservation.SeedStorage), uuid),
+	}
+}
+
+// resize grows the boot disk.
+func resize(m Machine) Decision {
+	wanted := proxmox.GiB(m.Spec.Disks.Boot.SizeGiB).Bytes()
+	if m.VM.Power == PowerRunning || m.Spec.ProviderID != "" || wanted == 0 {
+		return nil
+	}
+	disk, found := m.VM.Config.BootDisk()
+	if !found {
+		return Stalled{Reason{NoBootDisk, fmt.Sprintf(
+			"VM %d has no boot disk to grow to %d GiB: its template %d has none; leave out disks.boot or use a template with a disk",
+			m.Spec.Reservation.VMID, m.Spec.Disks.Boot.SizeGiB, m.Spec.Reservation.SourceVMID)}}
+	}
+	if disk.Size >= wanted {
+		return nil
+	}
+	return Do{
+		Resize{VM: virtualMachine(m), Disk: disk.Key, Size: wanted, Digest: m.VM.Digest},
+		Reason{Resizing, fmt.Sprintf("growing disk %s of VM %d to %d GiB", disk.Key, m.Spec.Reservation.VMID, m.Spec.Disks.Boot.SizeGiB)},
+	}
+}
+
+// start starts the VM, also one that was stopped behind our back.
+func start(m Machine) Decision {
+	switch m.VM.Power {
+	case PowerRunning:
+		return nil
+	case PowerUnknown:
+		return Wait{Reason: Reason{Unobserved, fmt.Sprintf("the state of VM %d on %s is not known: is the node up?", m.Spec.Reservation.VMID, m.VM.Node)}, After: lookAgain}
+	}
+	return Do{Start{VM: virtualMachine(m)}, Reason{Starting, fmt.Sprintf("starting VM %d on %s", m.Spec.Reservation.VMID, m.VM.Node)}}
+}
+
+// record writes the providerID, which from then on says that the VM once ran.
+func record(m Machine) Decision {
+	if m.Spec.ProviderID != "" {
+		return nil
+	}
+	return Do{RecordProviderID{ProviderID(m.Spec.Reservation.UUID)}, Reason{Running, "recording the providerID"}}
+}
+
+// removeSeed takes the bootstrap data away once it has done its work: first out of the drive, then off the storage.
+func removeSeed(m Machine) Decision {
+	switch {
+	case !m.Bootstrapped || m.seedIsGone():
+		return nil
+	case m.Task.State == TaskRunning:
+		return Wait{Reason: taskReason(m.Task)}
+	}
+	vm := virtualMachine(m)
+	if change := vmconfig.Eject(m.VM.Config); !change.Empty() {
+		return Do{EjectSeed{vm, change, m.VM.Digest}, Reason{RemovingSeed, "ejecting the seed ISO"}}
+	}
+	return deleteSeed(m)
+}
+
+// seedIsGone reports whether the seed is known to be gone: seen to be so before, or by the task that removed it.
+func (m Machine) seedIsGone() bool {
+	return m.SeedRemoved || m.Task.State == TaskSucceeded && m.Task.RemovesSeed()
+}
+
+func deleteSeed(m Machine) Decision {
+	vm := virtualMachine(m)
+	vm.Node = proxmox.NodeName(m.Spec.Reservation.Node)
+	return Do{
+		DeleteSeed{VM: vm, Volume: vmconfig.SeedVolume(proxmox.StorageID(m.Spec.Reservation.SeedStorage), vm.UUID)},
+		Reason{RemovingSeed, fmt.Sprintf("deleting the seed ISO from %s of %s", m.Spec.Reservation.SeedStorage, vm.Node)},
+	}
+}

@@ -1,0 +1,136 @@
+package plan
+
+import (
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// Machine is the snapshot that a machine's step is planned from: what is asked for and what was observed in one pass.
+type Machine struct {
+	// Name is the ProxmoxMachine's name, which is also the VM's and the guest's host name.
+	Name string
+	Spec v1beta1.ProxmoxMachineSpec
+	// Deleting says that the ProxmoxMachine is on its way out.
+	Deleting bool
+	// ClusterReady says that the cluster's infrastructure is provisioned.
+	ClusterReady bool
+	// Bootstrap is the bootstrap data; it is waited for while Missing says why there is none.
+	Bootstrap Bootstrap
+	// Bootstrapped says that the machine has its Node, so that the seed has done its work.
+	Bootstrapped bool
+	// SeedRemoved says that the seed is known to be gone.
+	SeedRemoved bool
+	// ControlPlane says that the machine is one of the control plane.
+	ControlPlane bool
+	// FailureDomain is the zone that the machine was asked into; empty for any.
+	FailureDomain string
+	// Addresses is what the machine's claims have come to.
+	Addresses Addresses
+	// Candidates are the hosts for a machine that has no reservation yet.
+	Candidates Candidates
+	// Task is the Proxmox VE task that was started for the machine last; the zero Task when none is known.
+	Task Task
+	// VM is what Proxmox VE says of the reserved VM.
+	VM VM
+}
+
+// Bootstrap is a machine's bootstrap data.
+type Bootstrap struct {
+	UserData cloudinit.UserData
+	// Missing says why there is no data yet; empty when there is.
+	Missing Reason
+}
+
+// Addresses is what the address claims of a machine have come to.
+type Addresses struct {
+	// Absent are the claims that do not exist yet.
+	Absent []network.Claim
+	// Pending says what is waited for when a claim has no address yet; empty when all have one.
+	Pending string
+	// Invalid says what is wrong with an address that was given; empty when nothing is.
+	Invalid string
+	// Bound are the addresses, in the order of the claims.
+	Bound []network.Address
+	// Remain says that claims of the machine still exist or still have our finalizer.
+	Remain bool
+}
+
+// Candidates are the hosts that a machine may go to and what a reservation is made from.
+type Candidates struct {
+	Hosts []placement.Host
+	// FreeVMIDs holds the next free VMID by region; none for a region whose range is used up.
+	FreeVMIDs map[proxmox.RegionName]proxmox.VMID
+	// LedgerVersion is the state of the reservations.
+	LedgerVersion int64
+	// Unavailable says why the hosts of a region are not among Hosts.
+	Unavailable string
+}
+
+// TaskState is how far a Proxmox VE task is.
+type TaskState int
+
+// The states of a task.
+const (
+	TaskNone TaskState = iota
+	TaskRunning
+	TaskSucceeded
+	TaskFailed
+)
+
+// Task is a Proxmox VE task that was started for a machine.
+type Task struct {
+	UPID  proxmox.UPID
+	Type  string
+	State TaskState
+	// Failure is the task's error text.
+	Failure string
+	// RetryAfter is how long to wait before the step is tried again after a failure.
+	RetryAfter time.Duration
+}
+
+// RemovesSeed reports whether the task deletes the seed ISO, which touches no VM.
+func (t Task) RemovesSeed() bool { return t.Type == "imgdel" }
+
+// Presence says whether the reserved VM exists and is ours.
+type Presence int
+
+// What is known of the reserved VM. Only Absent and Ours are certain.
+const (
+	// PresenceUnknown: it could not be found out, or the VM is being made and carries no marker yet.
+	PresenceUnknown Presence = iota
+	// PresenceAbsent: no VM has the VMID, on no node of the region.
+	PresenceAbsent
+	// PresenceForeign: a VM has the VMID and does not carry our marker.
+	PresenceForeign
+	// PresenceOurs: the VM carries our marker.
+	PresenceOurs
+)
+
+// Power is whether a VM runs.
+type Power int
+
+// The power states.
+const (
+	PowerUnknown Power = iota
+	PowerStopped
+	PowerRunning
+)
+
+// VM is what was observed of a reserved VM.
+type VM struct {
+	Presence Presence
+	// Why explains PresenceUnknown.
+	Why Reason
+	// Node is the node that the VM is on.
+	Node  proxmox.NodeName
+	Power Power
+	// Config is the VM's config; nil when the pass did not have to read it because the inventory said enough.
+	Config vmconfig.Config
+	Digest proxmox.Digest
+}

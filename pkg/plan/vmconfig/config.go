@@ -1,0 +1,162 @@
+package vmconfig
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// Config is a VM's config as PVE's API gives it: every value as text.
+type Config map[string]string
+
+// The tags and the description that mark a VM as ours.
+const (
+	// TagPrefix starts the tag that carries the identity of a VM: `capve-<SMBIOS UUID>`.
+	TagPrefix = "capve-"
+	// markerPrefix starts the line of the description that carries it.
+	markerPrefix = "CAPVE-UUID: "
+)
+
+// IdentityTag returns the tag that marks the VM with the identity.
+func IdentityTag(uuid proxmox.SMBIOSUUID) string { return TagPrefix + string(uuid) }
+
+// Description returns the description of a VM: for people what it is, for us the marker. It is set at the clone, before
+// SMBIOS and tags can be. The second line is ours; people may add others.
+func Description(machine string, uuid proxmox.SMBIOSUUID) string {
+	return fmt.Sprintf("Cluster API machine %s, managed by CAPVE.\n\n%s%s\n", machine, markerPrefix, uuid)
+}
+
+// BelongsTo reports whether the config carries the marker of the identity, in its description, SMBIOS or tags. One is
+// enough: the description comes first, and people edit descriptions.
+func (c Config) BelongsTo(uuid proxmox.SMBIOSUUID) bool {
+	if uuid == "" {
+		return false
+	}
+	return c.describes(uuid) || c.SMBIOSUUID() == uuid || HasTag(c["tags"], IdentityTag(uuid))
+}
+
+func (c Config) describes(uuid proxmox.SMBIOSUUID) bool {
+	for line := range strings.Lines(c["description"]) {
+		if strings.TrimSpace(line) == markerPrefix+string(uuid) {
+			return true
+		}
+	}
+	return false
+}
+
+// SMBIOSUUID returns the UUID that the guest's firmware shows.
+func (c Config) SMBIOSUUID() proxmox.SMBIOSUUID {
+	return proxmox.SMBIOSUUID(strings.ToLower(ParseProperties(c["smbios1"]).Get("uuid")))
+}
+
+// Lock returns the config's lock: clone, create, migrate, backup, …; empty when there is none.
+func (c Config) Lock() string { return c["lock"] }
+
+// HasTag reports whether a list of tags, in the form PVE keeps it, holds the tag.
+func HasTag(tags, tag string) bool { return slices.Contains(Tags(tags), tag) }
+
+// Tags takes a list of tags apart. PVE accepts `;`, `,` and spaces between them and keeps `;`.
+func Tags(tags string) []string {
+	return strings.FieldsFunc(tags, func(r rune) bool { return strings.ContainsRune(";, ", r) })
+}
+
+// Disk is a disk of a VM.
+type Disk struct {
+	// Key is the config key, such as scsi0.
+	Key string
+	// Size is the size that the config gives; 0 when it gives none.
+	Size proxmox.Bytes
+}
+
+// BootDisk returns the disk that the VM boots from: the first disk in the boot order, else the one that `bootdisk` names,
+// else the first one on the first bus.
+func (c Config) BootDisk() (Disk, bool) {
+	for _, key := range c.bootCandidates() {
+		if value, present := c[key]; present && isDisk(value) {
+			return Disk{Key: key, Size: ParseSize(ParseProperties(value).Get("size"))}, true
+		}
+	}
+	return Disk{}, false
+}
+
+func (c Config) bootCandidates() []string {
+	order := ParseProperties(c["boot"]).Get("order")
+	candidates := strings.FieldsFunc(order, func(r rune) bool { return r == ';' || r == ' ' })
+	if c["bootdisk"] != "" {
+		candidates = append(candidates, c["bootdisk"])
+	}
+	for number := range 31 {
+		for _, bus := range []string{"scsi", "virtio", "sata", "ide"} {
+			candidates = append(candidates, bus+strconv.Itoa(number))
+		}
+	}
+	return slices.DeleteFunc(candidates, func(key string) bool { return !isDriveKey(key) })
+}
+
+// DiskVolumes returns the volumes of the disks, cloud-init drives and EFI and TPM state, by key: what a clone copies.
+func (c Config) DiskVolumes() map[string]proxmox.VolumeID {
+	volumes := map[string]proxmox.VolumeID{}
+	for key, value := range c {
+		own := isDriveKey(key) && (isDisk(value) || isCloudInit(value)) || key == "efidisk0" || key == "tpmstate0"
+		if volume := volumeOf(value); own && strings.Contains(volume, ":") {
+			volumes[key] = proxmox.VolumeID(volume)
+		}
+	}
+	return volumes
+}
+
+// Storage returns the storage that a volume is on.
+func Storage(volume proxmox.VolumeID) proxmox.StorageID {
+	storage, _, _ := strings.Cut(string(volume), ":")
+	return proxmox.StorageID(storage)
+}
+
+func volumeOf(drive string) string {
+	properties := ParseProperties(drive)
+	if volume := properties.Get(""); volume != "" {
+		return volume
+	}
+	return properties.Get("file")
+}
+
+func isDisk(drive string) bool {
+	return ParseProperties(drive).Get("media") != "cdrom" && volumeOf(drive) != "none" && drive != ""
+}
+
+// isCloudInit reports whether a drive is PVE's own cloud-init drive: a volume named `…cloudinit` or `…cloudinit.qcow2`
+// (PVE::QemuServer::Drive::drive_is_cloudinit).
+func isCloudInit(drive string) bool {
+	_, name, _ := strings.Cut(volumeOf(drive), ":")
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".qcow2"), ".raw")
+	return name == "cloudinit" || strings.HasSuffix(name, "-cloudinit")
+}
+
+// isDriveKey reports whether a key names a drive.
+func isDriveKey(key string) bool { return isIndexed(key, "scsi", "virtio", "sata", "ide") }
+
+func isIndexed(key string, families ...string) bool {
+	for _, family := range families {
+		number, found := strings.CutPrefix(key, family)
+		if found && number != "" && strings.Trim(number, "0123456789") == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// ParseSize reads a size as PVE writes it in a config: a number with K, M, G or T, or without (bytes). What is not a size
+// is 0.
+func ParseSize(text string) proxmox.Bytes {
+	shift := map[string]uint{"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+	digits := strings.TrimRight(text, "KMGT")
+	number, err := strconv.ParseFloat(digits, 64)
+	bits, known := shift[strings.TrimPrefix(text, digits)]
+	const most = 1 << 62
+	if err != nil || !known || number < 0 || number*float64(int64(1)<<bits) >= most {
+		return 0
+	}
+	return proxmox.Bytes(number * float64(int64(1)<<bits))
+}
