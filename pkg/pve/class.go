@@ -70,10 +70,5 @@ func (c Class) String() string {
 // Retryable says whether the same request may succeed later without anyone changing anything. It is false for Ambiguous:
 // look first.
 func (c Class) Retryable() bool {
-	switch c {
-	case Locked, Unreachable, NoQuorum, Capacity, Busy, Unresponsive:
-		return true
-	default:
-		return false
-	}
+	return c == Locked || c == Unreachable || c == NoQuorum || c == Capacity || c == Busy || c == Unresponsive
 }

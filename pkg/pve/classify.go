@@ -94,6 +94,11 @@ func (e *Error) classOfStatus() Class {
 	return Other
 }
 
+// refused says that the node's daemon, not the whole node, is away: a moment during its restart.
+func (e *Error) refused() bool {
+	return e.Status == statusNoConnection && strings.Contains(strings.ToLower(e.Reason), "refused")
+}
+
 // allText joins everything that PVE said.
 func (e *Error) allText() string {
 	texts := []string{e.Reason, e.Message}

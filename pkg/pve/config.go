@@ -197,7 +197,7 @@ func parseEndpoint(text string) (*url.URL, error) {
 }
 
 // Fingerprint identifies the PVE cluster together with the rights to use it: equal for two configurations with the same
-// endpoints, credentials and trust. It reveals no secret. Region and Options do not count.
+// endpoints, credentials and trust. Region and Options do not count. It is derived from the secret, so keep it in memory.
 func (c Config) Fingerprint() string {
 	sum := sha256.New()
 	part := func(text string) { fmt.Fprintf(sum, "%d:%s,", len(text), text) }

@@ -1,10 +1,10 @@
 package pve
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -44,11 +44,12 @@ func (f *failover) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		answer, err := f.next.RoundTrip(attempt)
 		if err == nil {
+			f.prefer(at)
 			return answer, nil
 		}
 		first = moreTelling(first, err)
 		f.judge(at, err)
-		if !unsent(err) || req.Context().Err() != nil {
+		if !mayGoElsewhere(err) || req.Context().Err() != nil {
 			return nil, err
 		}
 	}
@@ -64,6 +65,13 @@ func (f *failover) start() int {
 		return 0
 	}
 	return f.current
+}
+
+// prefer goes back to an endpoint further up the list that answers again.
+func (f *failover) prefer(at int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.current = min(f.current, at)
 }
 
 // judge moves on from an endpoint that gives no answer, and stays with one that does.
@@ -94,17 +102,19 @@ func (f *failover) aim(req *http.Request, endpoint *url.URL) (*http.Request, err
 	return attempt, err
 }
 
-// unsent says that no server has executed the request and another endpoint may do better. A 595 after 30 s of trying is
-// left alone: others would take as long.
-func unsent(err error) bool {
+// mayGoElsewhere says that no server has executed the request, or that it changes nothing, and that another endpoint may do
+// better: one on the node that is asked for reaches its daemon when the others cannot. Where it took pveproxy or us long to
+// find out, it would take as long again.
+func mayGoElsewhere(err error) bool {
 	answer := (*Error)(nil)
 	if !errors.As(err, &answer) {
 		return false
 	}
 	if answer.Status == statusNoConnection {
-		return !strings.Contains(answer.Reason, "timed out")
+		return answer.refused()
 	}
-	return answer.Status == 0 && !answer.Sent
+	lost := answer.Sent && (answer.writes() || errors.Is(err, context.DeadlineExceeded))
+	return answer.Status == 0 && !lost
 }
 
 // moreTelling keeps the error that comes from a PVE node over one that says an endpoint is not there.

@@ -2,6 +2,7 @@ package pve
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -39,14 +40,18 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// worthRepeating says that the read may be answered if asked again at once.
+// worthRepeating says that the read may be answered if asked again at once. A node that no endpoint finds stays away for
+// longer than that.
 func worthRepeating(err error) bool {
-	switch ClassOf(err) {
-	case Unreachable, Busy:
-		return !IsCanceled(err)
-	default:
+	answer := (*Error)(nil)
+	if !errors.As(err, &answer) || IsCanceled(err) {
 		return false
 	}
+	if answer.Status == statusNoConnection {
+		return answer.refused()
+	}
+	class := answer.Class()
+	return class == Unreachable || class == Busy
 }
 
 // jitter spreads a delay over half to one and a half of it, so that clients that failed together do not return together.

@@ -129,6 +129,7 @@ func thingTexts() []textRule {
 // requestTexts are 500s that say the request itself is wrong, and those that name what does not exist.
 func requestTexts() []textRule {
 	return []textRule{
+		{"no such option", Invalid},
 		{"No such storage", Missing},
 		{"does not exist", Missing},
 		{"doesn't exist", Missing},
@@ -138,6 +139,8 @@ func requestTexts() []textRule {
 		{"not a pool member", Missing},
 		{"no rule at position", Missing},
 		{"not HA managed", Missing},
+		{"unmanaged resource", Missing},
+		{"non-existent node", Missing},
 		{"Parameter verification failed", Invalid},
 		{"VM uses local storage", Invalid},
 		{"can't clone to non-shared storage", Invalid},
@@ -145,7 +148,6 @@ func requestTexts() []textRule {
 		{"Linked clone feature is not supported", Invalid},
 		{"shrinking disks is not supported", Invalid},
 		{"you can't resize a cdrom", Invalid},
-		{"no options specified", Invalid},
 		{"checksum mismatch: got", Invalid},
 		{"total memory for NUMA nodes", Invalid},
 		{"is not configured for content-type", Invalid},
@@ -158,6 +160,7 @@ func requestTexts() []textRule {
 		{"validation error", Invalid},
 		{"only backups ", Invalid},
 		{"must be set", Invalid},
+		{" specified", Invalid},
 		{"no format", Invalid},
 		{"wrong field name", Invalid},
 		{"Rule '*' is invalid", Invalid},

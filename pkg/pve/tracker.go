@@ -1,6 +1,7 @@
 package pve
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -15,6 +16,8 @@ const (
 	// missedTicks is how many looks at /cluster/tasks may miss a task before its node is asked. PVE keeps 25 ended tasks per
 	// node there, and shows a new one with a delay.
 	missedTicks = 3
+	// maxAsks is how many nodes are asked at the same time.
+	maxAsks = 4
 	// maxAskDelay bounds the ticks between two questions to a node that does not answer.
 	maxAskDelay = 30
 	// outcomeAge and maxOutcomes bound how long ended tasks are remembered.
@@ -57,8 +60,12 @@ type Tracker struct {
 	done     *mailbox[finished, finished]
 	// work wakes the loop when a task begins to be followed.
 	work chan struct{}
+	// asks are the questions to nodes under way; they must not hold up the tasks of other nodes.
+	asks sync.WaitGroup
 
 	mu      sync.Mutex
+	asking  int
+	listErr error
 	running map[proxmox.UPID]*followed
 	ended   map[proxmox.UPID]outcomeAt
 	// order lists ended tasks, the oldest first.
@@ -70,6 +77,7 @@ type followed struct {
 	owners map[Owner]bool
 	// missed counts the looks since it was last seen; askAt is at how many its node is asked, askDelay what is added then.
 	missed, askAt, askDelay int
+	asked                   bool
 	err                     error
 }
 
@@ -136,7 +144,7 @@ func (t *Tracker) Outcome(upid proxmox.UPID) (Outcome, bool) {
 		return outcome.Outcome, true
 	}
 	if task, ok := t.running[upid]; ok {
-		return Outcome{State: Running, Err: task.err}, true
+		return Outcome{State: Running, Err: cmp.Or(task.err, t.listErr)}, true
 	}
 	return Outcome{}, false
 }
@@ -150,6 +158,7 @@ func (t *Tracker) InFlight() int {
 
 // run follows until the context ends.
 func (t *Tracker) run(ctx context.Context) {
+	defer t.asks.Wait()
 	delay := newPace(t.interval, maxBackoff/2)
 	for {
 		if t.InFlight() == 0 {
@@ -172,8 +181,10 @@ func (t *Tracker) tick(ctx context.Context) error {
 	}
 	tasks, err := t.source.ClusterTasks(ctx)
 	for _, upid := range t.look(tasks, err) {
-		status, err := t.source.TaskStatus(ctx, upid)
-		t.answer(upid, status, err)
+		t.asks.Go(func() {
+			status, err := t.source.TaskStatus(ctx, upid)
+			t.answer(upid, status, err)
+		})
 	}
 	return err
 }
@@ -187,15 +198,20 @@ func (t *Tracker) look(tasks []TaskStatus, err error) []proxmox.UPID {
 			t.seen(status, task)
 		}
 	}
+	if t.listErr = err; err != nil {
+		return nil // without a list nothing was missed
+	}
+	return t.overdue()
+}
+
+// overdue counts the look for every task and returns those to ask for. The caller holds the lock.
+func (t *Tracker) overdue() []proxmox.UPID {
 	var ask []proxmox.UPID
 	for upid, task := range t.running {
-		// Without a list nothing was missed.
-		if err != nil {
-			task.err = err
-			continue
-		}
 		task.missed++
-		if task.missed >= task.askAt {
+		if task.missed >= task.askAt && !task.asked && t.asking < maxAsks {
+			task.asked = true
+			t.asking++
 			ask = append(ask, upid)
 		}
 	}
@@ -218,7 +234,11 @@ func (t *Tracker) seen(status TaskStatus, task *followed) {
 func (t *Tracker) answer(upid proxmox.UPID, status TaskStatus, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.asking--
 	task, ok := t.running[upid]
+	if ok {
+		task.asked = false
+	}
 	switch {
 	case !ok:
 	case ClassOf(err) == NotFound:
