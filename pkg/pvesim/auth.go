@@ -1,0 +1,265 @@
+package pvesim
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+const (
+	rootUser = "root@pam"
+	// authDelay is how long pveproxy holds back the answer to a failed login.
+	authDelay = 3 * time.Second
+	// ticketLife is how long a ticket is good for (PVE::AccessControl).
+	ticketLife = 2 * time.Hour
+)
+
+// Secret is a password or token secret. It prints as ***.
+type Secret string
+
+// String hides the secret.
+func (Secret) String() string { return "***" }
+
+// GoString hides the secret.
+func (Secret) GoString() string { return "***" }
+
+// MarshalText hides the secret.
+func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
+
+// Token is an API token of the world.
+type Token struct {
+	// ID is user@realm!name.
+	ID     string
+	Secret Secret
+}
+
+// Header is the value of the Authorization header that presents the token. It holds the secret.
+func (t Token) Header() string { return "PVEAPIToken=" + t.ID + "=" + string(t.Secret) }
+
+type user struct {
+	id       string
+	password Secret
+	grants   grants
+}
+
+type token struct {
+	id     string
+	user   *user
+	secret Secret
+	// separated tokens (privsep) have only their own grants, as far as the user has them too.
+	separated bool
+	grants    grants
+}
+
+type ticket struct {
+	user   *user
+	value  string
+	csrf   string
+	issued time.Time
+}
+
+// grants are privileges by ACL path; all propagate.
+type grants map[string][]string
+
+// privilege on a path comes from the longest path with an entry, as PVE::AccessControl::roles does it.
+func (g grants) has(path, privilege string) bool {
+	for {
+		if privileges, ok := g[path]; ok {
+			return slices.Contains(privileges, privilege)
+		}
+		if path == "/" {
+			return false
+		}
+		if path = path[:strings.LastIndex(path, "/")]; path == "" {
+			path = "/"
+		}
+	}
+}
+
+// identity is who makes a request.
+type identity struct {
+	user  *user
+	token *token
+}
+
+func (i *identity) name() string {
+	if i.token != nil {
+		return i.token.id
+	}
+	return i.user.id
+}
+
+// isRoot is the test of "Only root may use this option": a ticket of root@pam, never a token.
+func (i *identity) isRoot() bool { return i.user.id == rootUser && i.token == nil }
+
+// may tells whether the privilege is held on the path.
+func (i *identity) may(path, privilege string) bool {
+	all := i.user.id == rootUser
+	if i.token != nil && i.token.separated {
+		return i.token.grants.has(path, privilege) && (all || i.user.grants.has(path, privilege))
+	}
+	return all || i.user.grants.has(path, privilege)
+}
+
+// mayAny tells whether one of the privileges is held on the path. For a VM the pool that it is in counts as well.
+func (w *World) mayAny(who *identity, path string, privileges ...string) bool {
+	for _, p := range privileges {
+		if who.may(path, p) {
+			return true
+		}
+	}
+	if id, ok := strings.CutPrefix(path, "/vms/"); ok {
+		if pool := w.poolOf(toVMID(id)); pool != "" {
+			return w.mayAny(who, "/pool/"+string(pool), privileges...)
+		}
+	}
+	return false
+}
+
+// authenticate finds out who asks; nil with the reply to give if that cannot be told.
+func (w *World) authenticate(header http.Header, method string) (*identity, reply) {
+	if value, ok := strings.CutPrefix(header.Get("Authorization"), "PVEAPIToken"); ok {
+		value = strings.TrimLeft(value, "= ")
+		if value == "" {
+			return nil, unauthorized("No ticket", 0)
+		}
+		id, secret, _ := strings.Cut(value, "=")
+		if t := w.tokens[id]; t != nil && secret == string(t.secret) {
+			return &identity{user: t.user, token: t}, reply{}
+		}
+		return nil, unauthorized("Authentication failed!", authDelay)
+	}
+	return w.authenticateTicket(header, method)
+}
+
+func (w *World) authenticateTicket(header http.Header, method string) (*identity, reply) {
+	value := ""
+	for _, c := range (&http.Request{Header: header}).Cookies() {
+		if c.Name == "PVEAuthCookie" {
+			value, _ = url.PathUnescape(c.Value)
+		}
+	}
+	if value == "" {
+		return nil, unauthorized("No ticket", authDelay)
+	}
+	t := w.tickets[value]
+	if t == nil || w.clock.Since(t.issued) > ticketLife {
+		return nil, unauthorized("Authentication failed!", authDelay)
+	}
+	if method != http.MethodGet && header.Get("CSRFPreventionToken") != t.csrf {
+		return nil, unauthorized("Permission denied - invalid csrf token", authDelay)
+	}
+	return &identity{user: t.user}, reply{}
+}
+
+func unauthorized(reason string, delay time.Duration) reply {
+	return reply{status: http.StatusUnauthorized, reason: reason, bare: true, delay: delay}
+}
+
+// login is POST /access/ticket.
+func login(c *call) reply {
+	name := c.params["username"]
+	if realm := c.params["realm"]; realm != "" && !strings.Contains(name, "@") {
+		name += "@" + realm
+	}
+	u := c.users[name]
+	password := c.params["password"]
+	renewed := c.tickets[password]
+	byTicket := renewed != nil && renewed.user == u && c.clock.Since(renewed.issued) <= ticketLife
+	if u == nil || (!byTicket && (u.password == "" || password != string(u.password))) {
+		return reply{status: http.StatusUnauthorized, reason: "authentication failure", delay: authDelay}
+	}
+	t := &ticket{user: u, issued: c.clock.Now(), csrf: fmt.Sprintf("%08X:%s", c.clock.Now().Unix(), c.newUUID())}
+	t.value = fmt.Sprintf("PVE:%s:%08X::%s", u.id, t.issued.Unix(), c.newUUID())
+	c.tickets[t.value] = t
+	return ok(map[string]any{
+		"username": u.id, "ticket": t.value, "CSRFPreventionToken": t.csrf, "clustername": c.name,
+		"cap": map[string]any{"vms": map[string]int{}, "nodes": map[string]int{}, "storage": map[string]int{}, "access": map[string]int{}, "dc": map[string]int{}, "sdn": map[string]int{}, "mapping": map[string]int{}},
+	})
+}
+
+// permissions is GET /access/permissions.
+func permissions(c *call) reply {
+	out := map[string]map[string]int{}
+	add := func(path string, privileges []string) {
+		out[path] = map[string]int{}
+		for _, p := range privileges {
+			if c.who.may(path, p) {
+				out[path][p] = 1
+			}
+		}
+	}
+	given := c.who.user.grants
+	if c.who.token != nil && c.who.token.separated {
+		given = c.who.token.grants
+	} else if c.who.user.id == rootUser {
+		given = grants{}
+		for _, path := range []string{"/", "/access", "/access/groups", "/nodes", "/pool", "/sdn", "/storage", "/vms"} {
+			given[path] = administrator(c.version)
+		}
+	}
+	for path, privileges := range given {
+		add(path, privileges)
+	}
+	if path := c.params["path"]; path != "" {
+		return ok(map[string]map[string]int{path: out[path]})
+	}
+	return ok(out)
+}
+
+// administrator lists all privileges of a release.
+func administrator(v Version) []string {
+	list := strings.Fields(`Datastore.Allocate Datastore.AllocateSpace Datastore.AllocateTemplate Datastore.Audit Group.Allocate
+		Mapping.Audit Mapping.Modify Mapping.Use Permissions.Modify Pool.Allocate Pool.Audit Realm.Allocate Realm.AllocateUser
+		SDN.Allocate SDN.Audit SDN.Use Sys.AccessNetwork Sys.Audit Sys.Console Sys.Incoming Sys.Modify Sys.PowerMgmt Sys.Syslog
+		User.Modify VM.Allocate VM.Audit VM.Backup VM.Clone VM.Config.CDROM VM.Config.CPU VM.Config.Cloudinit VM.Config.Disk
+		VM.Config.HWType VM.Config.Memory VM.Config.Network VM.Config.Options VM.Console VM.Migrate VM.PowerMgmt VM.Snapshot
+		VM.Snapshot.Rollback`)
+	if v == V84 {
+		return append(list, "VM.Monitor")
+	}
+	return append(list, "VM.GuestAgent.Audit", "VM.GuestAgent.FileRead", "VM.GuestAgent.FileSystemMgmt", "VM.GuestAgent.FileWrite",
+		"VM.GuestAgent.Unrestricted", "VM.Replicate")
+}
+
+func accessRoutes() []Route {
+	return []Route{
+		{Method: "POST", Path: "/access/ticket", local: true, handle: login, params: []param{
+			text("username").long(64).required(), text("password").required(), text("realm").long(32), boolean("new-format"),
+			text("otp"), text("path").long(64).needs("privs"), text("privs").long(64).needs("path"), text("tfa-challenge"),
+		}},
+		{Method: "GET", Path: "/access/permissions", local: true, handle: permissions, params: []param{text("path"), text("userid")}},
+	}
+}
+
+// permission checks the caller's rights before the parameters are looked at, as pveproxy does. It returns the path and
+// privileges that are missing, or "".
+type permission func(*call) (path, privileges string)
+
+// on asks for one of the privileges on a path with {variables} of the request.
+func on(path string, privileges ...string) permission {
+	return func(c *call) (string, string) {
+		at := path
+		for name, value := range c.params {
+			at = strings.ReplaceAll(at, "{"+name+"}", value)
+		}
+		if c.mayAny(c.who, at, privileges...) {
+			return "", ""
+		}
+		return at, strings.Join(privileges, "|")
+	}
+}
+
+// canSee tells whether the VM may be audited, for lists that are filtered.
+func (c *call) canSee(id proxmox.VMID) bool {
+	return c.mayAny(c.who, "/vms/"+id.String(), "VM.Audit")
+}
+
+func (c *call) canSeeStorage(id proxmox.StorageID) bool {
+	return c.mayAny(c.who, "/storage/"+string(id), "Datastore.Audit", "Datastore.AllocateSpace")
+}

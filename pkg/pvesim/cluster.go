@@ -1,0 +1,295 @@
+package pvesim
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+func clusterRoutes() []Route {
+	return []Route{
+		{Method: "GET", Path: "/version", local: true, handle: version},
+		{Method: "GET", Path: "/cluster/status", local: true, handle: clusterStatus, permission: on("/", "Sys.Audit")},
+		{Method: "GET", Path: "/cluster/options", local: true, handle: clusterOptions},
+		{Method: "GET", Path: "/cluster/nextid", local: true, handle: nextID, params: []param{vmidParam("vmid")}},
+		{Method: "GET", Path: "/cluster/tasks", local: true, handle: clusterTasks},
+		{Method: "GET", Path: "/cluster/resources", local: true, handle: resources, params: []param{choice("type", "vm", "storage", "node", "sdn")}},
+	}
+}
+
+func version(c *call) reply {
+	return ok(map[string]string{"version": c.version.full(), "release": string(c.version), "repoid": "pvesim"})
+}
+
+func clusterStatus(c *call) reply {
+	online := 0
+	list := []map[string]any{}
+	for _, n := range c.nodes {
+		online += pveBool(n.online)
+		list = append(list, map[string]any{
+			"type": "node", "id": "node/" + string(n.name), "name": n.name, "nodeid": n.id, "online": pveBool(n.online),
+			"ip": n.address, "local": pveBool(n == c.at), "level": "",
+		})
+	}
+	head := map[string]any{
+		"type": "cluster", "id": "cluster", "name": c.name, "nodes": len(c.nodes), "quorate": pveBool(2*online > len(c.nodes)),
+		"version": max(1, len(c.nodes)),
+	}
+	return ok(append([]map[string]any{head}, list...))
+}
+
+func clusterOptions(c *call) reply {
+	tags := map[string]bool{}
+	for _, v := range c.vms {
+		for _, tag := range tagList(v.config["tags"]) {
+			tags[tag] = true
+		}
+	}
+	return ok(map[string]any{"mac_prefix": "BC:24:11", "description": "", "allowed-tags": slices.Sorted(maps.Keys(tags))})
+}
+
+// nextID returns the lowest free VMID. It reserves nothing.
+func nextID(c *call) reply {
+	if id := toVMID(c.params["vmid"]); id != 0 {
+		if c.vms[id] != nil {
+			return invalidParam("vmid", "VM %d already exists", id)
+		}
+		return ok(id.String())
+	}
+	id := proxmox.MinVMID
+	for c.vms[id] != nil {
+		id++
+	}
+	return ok(id.String())
+}
+
+func nodeRoutes() []Route {
+	kinds := []string{"bridge", "bond", "eth", "alias", "vlan", "fabric", "OVSBridge", "OVSBond", "OVSPort", "OVSIntPort", "vnet", "any_bridge", "any_local_bridge", "include_sdn"}
+	return []Route{
+		{Method: "GET", Path: "/nodes", local: true, handle: listNodes},
+		{Method: "GET", Path: "/nodes/{node}/status", handle: nodeStatus, permission: on("/nodes/{node}", "Sys.Audit")},
+		{Method: "GET", Path: "/nodes/{node}/version", handle: version},
+		{Method: "GET", Path: "/nodes/{node}/network", handle: listNetwork, params: []param{choice("type", kinds...)}},
+	}
+}
+
+func listNodes(c *call) reply {
+	out := []map[string]any{}
+	for _, n := range c.nodes {
+		entry := map[string]any{"type": "node", "id": "node/" + string(n.name), "node": n.name, "status": n.status(), "ssl_fingerprint": n.fingerprint()}
+		if n.online {
+			maps.Copy(entry, c.nodeUsage(n))
+		}
+		out = append(out, entry)
+	}
+	return ok(out)
+}
+
+func (n *node) status() string {
+	if n.online {
+		return "online"
+	}
+	return "offline"
+}
+
+// fingerprint is a stable stand-in for the SHA-256 fingerprint of the node's certificate.
+func (n *node) fingerprint() string {
+	sum := checksum("sha256", []byte(n.name))
+	out := ""
+	for i := 0; i < len(sum); i += 2 {
+		out += ":" + string(sum[i]-sum[i]&0x20*pveByte(sum[i] >= 'a')) + string(sum[i+1]-sum[i+1]&0x20*pveByte(sum[i+1] >= 'a'))
+	}
+	return out[1:]
+}
+
+func pveByte(b bool) byte { return byte(pveBool(b)) }
+
+// nodeUsage are the load figures of a node: the host's own share and what its running VMs have.
+func (w *World) nodeUsage(n *node) map[string]any {
+	used, cpu := proxmox.MiB(2048).Bytes(), 0.01
+	for _, v := range w.vms {
+		if v.node == n.name && v.running {
+			used += v.memory()
+			cpu += 0.02 * float64(v.cpus()) / float64(n.cpus)
+		}
+	}
+	disk := proxmox.GiB(8).Bytes()
+	return map[string]any{
+		"maxcpu": n.cpus, "cpu": min(cpu, 1), "maxmem": n.memory.Bytes(), "mem": min(used, n.memory.Bytes()), "disk": disk,
+		"maxdisk": proxmox.GiB(94).Bytes(), "uptime": int64(w.clock.Since(n.booted).Seconds()), "level": "",
+	}
+}
+
+func nodeStatus(c *call) reply {
+	n := c.node
+	usage := c.nodeUsage(n)
+	total, used := n.memory.Bytes(), usage["mem"].(proxmox.Bytes)
+	return ok(map[string]any{
+		"uptime": usage["uptime"], "cpu": usage["cpu"], "wait": 0, "idle": 0, "loadavg": []string{"0.20", "0.15", "0.10"},
+		"pveversion": "pve-manager/" + c.version.full() + "/pvesim", "kversion": "Linux 6.8.12-pve #1 SMP PREEMPT_DYNAMIC",
+		"memory": map[string]any{"total": total, "used": used, "free": total - used, "available": total - used},
+		"swap":   map[string]any{"total": 0, "used": 0, "free": 0},
+		"rootfs": map[string]any{"total": usage["maxdisk"], "used": usage["disk"], "free": proxmox.GiB(86).Bytes(), "avail": proxmox.GiB(86).Bytes()},
+		"ksm":    map[string]any{"shared": 0}, "boot-info": map[string]any{"mode": "efi", "secureboot": 0},
+		"current-kernel": map[string]any{"sysname": "Linux", "release": "6.8.12-pve", "version": "#1 SMP PREEMPT_DYNAMIC", "machine": "x86_64"},
+		"cpuinfo": map[string]any{
+			"model": "AMD EPYC 9124 16-Core Processor", "vendor": "AuthenticAMD", "sockets": n.sockets, "cores": n.cpus / n.sockets / 2,
+			"cpus": n.cpus, "mhz": "3000.000", "hvm": "1", "user_hz": 100, "family": "25", "flags": "fpu vme de pse tsc msr svm aes avx2",
+		},
+	})
+}
+
+func listNetwork(c *call) reply {
+	out := []map[string]any{}
+	wanted := c.params["type"]
+	if wanted == "" || wanted == "eth" {
+		out = append(out, map[string]any{"iface": "eno1", "type": "eth", "active": 1, "method": "manual", "method6": "manual", "families": []string{"inet"}, "priority": 3})
+	}
+	if wanted != "" && wanted != "bridge" && wanted != "any_bridge" && wanted != "any_local_bridge" {
+		return ok(out)
+	}
+	for i, b := range c.node.bridges {
+		if !c.mayAny(c.who, "/sdn/zones/localnetwork/"+string(b), "SDN.Audit", "SDN.Use") {
+			continue
+		}
+		entry := map[string]any{
+			"iface": b, "type": "bridge", "active": 1, "autostart": 1, "method": "manual", "method6": "manual", "families": []string{"inet"},
+			"bridge_fd": "0", "bridge_stp": "off", "bridge_ports": "", "priority": 4 + i,
+		}
+		if i == 0 {
+			maps.Copy(entry, map[string]any{"method": "static", "address": c.node.address, "netmask": "24", "cidr": c.node.address + "/24", "bridge_ports": "eno1"})
+		}
+		out = append(out, entry)
+	}
+	return ok(out)
+}
+
+func poolRoutes() []Route {
+	id := text("poolid").as("pve-poolid")
+	member := []param{text("comment"), text("vms"), text("storage"), boolean("delete"), boolean("allow-move")}
+	allocate := on("/pool/{poolid}", "Pool.Allocate")
+	return []Route{
+		{Method: "GET", Path: "/pools", local: true, handle: listPools, params: []param{id, choice("type", "qemu", "lxc", "storage").needs("poolid")}},
+		{Method: "GET", Path: "/pools/{poolid}", local: true, handle: getPool, permission: on("/pool/{poolid}", "Pool.Audit"),
+			params: []param{choice("type", "qemu", "lxc", "storage")}},
+		{Method: "POST", Path: "/pools", local: true, handle: createPool, permission: allocate, params: []param{id.required(), text("comment")}},
+		{Method: "PUT", Path: "/pools", local: true, handle: updatePool, permission: allocate, params: append(member, id.required())},
+		{Method: "PUT", Path: "/pools/{poolid}", local: true, handle: updatePool, permission: allocate, params: member},
+		{Method: "DELETE", Path: "/pools", local: true, handle: deletePool, permission: allocate, params: []param{id.required()}},
+		{Method: "DELETE", Path: "/pools/{poolid}", local: true, handle: deletePool, permission: allocate},
+	}
+}
+
+func (p *pool) entry() map[string]any {
+	out := map[string]any{"poolid": p.id}
+	if p.comment != "" {
+		out["comment"] = p.comment
+	}
+	return out
+}
+
+func listPools(c *call) reply {
+	if c.has("poolid") {
+		r := getPool(c)
+		if r.status == http.StatusOK {
+			r.data.(map[string]any)["poolid"] = c.params["poolid"]
+			r.data = []any{r.data}
+		}
+		return r
+	}
+	out := []map[string]any{}
+	for _, id := range slices.Sorted(maps.Keys(c.pools)) {
+		if c.who.may("/pool/"+string(id), "Pool.Audit") {
+			out = append(out, c.pools[id].entry())
+		}
+	}
+	return ok(out)
+}
+
+func getPool(c *call) reply {
+	p := c.pools[proxmox.PoolID(c.params["poolid"])]
+	if p == nil {
+		return fail("pool '%s' does not exist", c.params["poolid"])
+	}
+	members := []map[string]any{}
+	for _, id := range slices.Sorted(maps.Keys(p.members)) {
+		if v := c.vms[id]; v != nil && c.params["type"] != "storage" && c.canSee(id) {
+			entry := c.vmResource(v)
+			delete(entry, "pool")
+			members = append(members, entry)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.storages)) {
+		if s := c.storageByID(id); s != nil && c.params["type"] != "qemu" {
+			members = append(members, s.resource(c.at))
+		}
+	}
+	out := p.entry()
+	out["members"] = members
+	return ok(out)
+}
+
+func createPool(c *call) reply {
+	id := proxmox.PoolID(c.params["poolid"])
+	if c.pools[id] != nil {
+		return fail("create pool failed: pool '%s' already exists", id)
+	}
+	c.pools[id] = &pool{id: id, comment: c.params["comment"], members: map[proxmox.VMID]bool{}, storages: map[proxmox.StorageID]bool{}}
+	return ok(nil)
+}
+
+func updatePool(c *call) reply {
+	p := c.pools[proxmox.PoolID(c.params["poolid"])]
+	if p == nil {
+		return fail("update pools failed: pool '%s' does not exist", c.params["poolid"])
+	}
+	if c.has("comment") {
+		p.comment = c.params["comment"]
+	}
+	for _, s := range tagList(c.params["vms"]) {
+		if msg := c.changeMember(p, toVMID(s)); msg != "" {
+			return fail("update pools failed: %s", msg)
+		}
+	}
+	for _, s := range tagList(c.params["storage"]) {
+		p.storages[proxmox.StorageID(s)] = !c.flag("delete")
+		if c.flag("delete") {
+			delete(p.storages, proxmox.StorageID(s))
+		}
+	}
+	return ok(nil)
+}
+
+func (c *call) changeMember(p *pool, id proxmox.VMID) string {
+	if c.flag("delete") {
+		if !p.members[id] {
+			return "VM " + id.String() + " is not a pool member"
+		}
+		delete(p.members, id)
+		return ""
+	}
+	if other := c.poolOf(id); other == p.id || (other != "" && !c.flag("allow-move")) {
+		return "VM " + id.String() + " is already a pool member"
+	} else if other != "" {
+		delete(c.pools[other].members, id)
+	}
+	p.members[id] = true
+	return ""
+}
+
+func deletePool(c *call) reply {
+	id := proxmox.PoolID(c.params["poolid"])
+	p := c.pools[id]
+	switch {
+	case p == nil:
+		return fail("delete pool failed: pool '%s' does not exist", id)
+	case len(p.members) > 0:
+		return fail("delete pool failed: pool '%s' is not empty (contains VM %d)", id, slices.Min(slices.Collect(maps.Keys(p.members))))
+	case len(p.storages) > 0:
+		return fail("delete pool failed: pool '%s' is not empty (contains storage '%s')", id, slices.Min(slices.Collect(maps.Keys(p.storages))))
+	}
+	delete(c.pools, id)
+	return ok(nil)
+}

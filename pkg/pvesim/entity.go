@@ -1,0 +1,153 @@
+package pvesim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// node is one host.
+type node struct {
+	name    proxmox.NodeName
+	id      int
+	address string
+	cpus    int
+	sockets int
+	memory  proxmox.MiB
+	online  bool
+	bridges []proxmox.BridgeName
+	booted  time.Time
+}
+
+// storageType is the plugin of a storage.
+type storageType string
+
+// The storage plugins that are simulated.
+const (
+	dirStorage     storageType = "dir"
+	nfsStorage     storageType = "nfs"
+	lvmThinStorage storageType = "lvmthin"
+)
+
+// storage is one entry of storage.cfg. A storage that is not shared exists on every node with its own volumes.
+type storage struct {
+	id      proxmox.StorageID
+	typ     storageType
+	path    string
+	shared  bool
+	content []string
+	total   proxmox.Bytes
+	nodes   []proxmox.NodeName
+	used    map[proxmox.NodeName]proxmox.Bytes
+}
+
+func (s *storage) holds(content string) bool { return slices.Contains(s.content, content) }
+
+func (s *storage) onNode(name proxmox.NodeName) bool {
+	return len(s.nodes) == 0 || slices.Contains(s.nodes, name)
+}
+
+// scope is the node that a volume of this storage is kept under: empty for shared storages.
+func (s *storage) scope(name proxmox.NodeName) proxmox.NodeName {
+	if s.shared {
+		return ""
+	}
+	return name
+}
+
+func (s *storage) free(name proxmox.NodeName) proxmox.Bytes {
+	return max(0, s.total-s.used[s.scope(name)])
+}
+
+// fileBased tells whether volumes are files with a format in their name.
+func (s *storage) fileBased() bool { return s.typ != lvmThinStorage }
+
+// volumeKey names a volume in the whole cluster: node-local storages use the same VolumeID on every node.
+type volumeKey struct {
+	node proxmox.NodeName
+	id   proxmox.VolumeID
+}
+
+type volume struct {
+	key     volumeKey
+	storage *storage
+	content string
+	format  string
+	vmid    proxmox.VMID
+	size    proxmox.Bytes
+	used    proxmox.Bytes
+	parent  proxmox.VolumeID
+	created time.Time
+	data    []byte
+}
+
+// vm is one QEMU guest.
+type vm struct {
+	id      proxmox.VMID
+	node    proxmox.NodeName
+	config  map[string]string
+	pending map[string]pendingValue
+	running bool
+	pid     uint32
+	started time.Time
+	// agent tells whether the guest agent's device was configured when the VM was started.
+	agent bool
+	stats *vmStats
+	guest Guest
+	queue *serial
+	// power counts power-ons, so that timers of an earlier power-on can be told from those of the present one.
+	power int
+	// destroyed is set when the VM is gone, for callbacks that still hold it.
+	destroyed bool
+}
+
+// pendingValue is a change that waits for the next start.
+type pendingValue struct {
+	value  string
+	delete bool
+}
+
+// vmStats is what pvestatd last broadcast of a VM.
+type vmStats struct {
+	name    string
+	status  string
+	maxMem  proxmox.Bytes
+	maxDisk proxmox.Bytes
+	maxCPU  int
+	running bool
+	started time.Time
+}
+
+func (v *vm) lock() string     { return v.config["lock"] }
+func (v *vm) isTemplate() bool { return v.config["template"] == "1" }
+
+func (v *vm) status() string {
+	if v.running {
+		return "running"
+	}
+	return "stopped"
+}
+
+// name is what qemu-server reports for a VM: its name or "VM <id>".
+func (v *vm) name() string {
+	if n := v.config["name"]; n != "" {
+		return n
+	}
+	return "VM " + v.id.String()
+}
+
+type pool struct {
+	id       proxmox.PoolID
+	comment  string
+	members  map[proxmox.VMID]bool
+	storages map[proxmox.StorageID]bool
+}
+
+// pveBool is how Proxmox VE writes booleans in JSON.
+func pveBool(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

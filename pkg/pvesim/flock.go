@@ -1,0 +1,100 @@
+package pvesim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// flockTimeout is how long qemu-server waits for a VM's lock file (PVE::AbstractConfig::lock_config).
+const flockTimeout = 10 * time.Second
+
+// cloneFlockTimeout is what a clone waits for its source and target.
+const cloneFlockTimeout = time.Second
+
+// flock is the lock file /var/lock/qemu-server/lock-<vmid>.conf.
+type flock struct {
+	exclusive bool
+	shared    int
+	waiting   []*flockWaiter
+}
+
+type flockWaiter struct {
+	shared  bool
+	granted func()
+	gone    bool
+}
+
+func flockTimedOut(id proxmox.VMID) string {
+	return fmt.Sprintf("can't lock file '/var/lock/qemu-server/lock-%d.conf' - got timeout", id)
+}
+
+// lockRequest says what to do with a VM's lock file.
+type lockRequest struct {
+	id      proxmox.VMID
+	shared  bool
+	timeout time.Duration
+	granted func()
+	refused func(reason string)
+}
+
+// acquire calls granted as soon as the lock is free (perhaps at once), or refused after the timeout. Who was granted the
+// lock must release it.
+func (w *World) acquire(r lockRequest) {
+	l := w.flocks[r.id]
+	if l == nil {
+		l = &flock{}
+		w.flocks[r.id] = l
+	}
+	waiter := &flockWaiter{shared: r.shared, granted: r.granted}
+	l.waiting = append(l.waiting, waiter)
+	w.grant(r.id)
+	if waiter.gone {
+		return
+	}
+	w.after(r.timeout, func() {
+		if waiter.gone {
+			return
+		}
+		waiter.gone = true
+		l.waiting = slices.DeleteFunc(l.waiting, func(x *flockWaiter) bool { return x == waiter })
+		r.refused(flockTimedOut(r.id))
+	})
+}
+
+// grant gives the lock to those at the head of the queue that can have it.
+func (w *World) grant(id proxmox.VMID) {
+	for l := w.flocks[id]; l != nil && len(l.waiting) > 0; l = w.flocks[id] {
+		first := l.waiting[0]
+		if l.exclusive || (!first.shared && l.shared > 0) {
+			return
+		}
+		if first.shared {
+			l.shared++
+		} else {
+			l.exclusive = true
+		}
+		first.gone = true
+		l.waiting = l.waiting[1:]
+		first.granted()
+	}
+}
+
+// release gives back one hold of the lock.
+func (w *World) release(id proxmox.VMID) {
+	l := w.flocks[id]
+	if l == nil {
+		return
+	}
+	if l.exclusive {
+		l.exclusive = false
+	} else if l.shared > 0 {
+		l.shared--
+	}
+	w.grant(id)
+	if l.shared == 0 && !l.exclusive && len(l.waiting) == 0 {
+		delete(w.flocks, id)
+	}
+}

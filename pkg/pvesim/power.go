@@ -1,0 +1,234 @@
+package pvesim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// shutdownTimeout is how long a shutdown waits for the guest when no timeout is given.
+const shutdownTimeout = 60
+
+func powerRoutes() []Route {
+	const path = "/nodes/{node}/qemu/{vmid}/status"
+	manage := on("/vms/{vmid}", "VM.PowerMgmt")
+	skip, timeout := boolean("skiplock"), integer("timeout").min(0)
+	return []Route{
+		{Method: "GET", Path: path + "/current", handle: currentStatus, permission: on("/vms/{vmid}", "VM.Audit")},
+		{Method: "POST", Path: path + "/start", handle: vmTask("qmstart", startVM), permission: manage, params: []param{
+			skip, timeout, text("machine"), text("force-cpu"), text("migratedfrom").as("pve-node"), text("migration_network"),
+			choice("migration_type", "secure", "insecure"), text("nets-host-mtu").like(`net\d+=\d+(,net\d+=\d+)*`), text("stateuri").long(128), text("targetstorage"),
+		}},
+		{Method: "POST", Path: path + "/stop", handle: stopVM, permission: manage, params: []param{
+			skip, timeout, boolean("keepActive"), text("migratedfrom").as("pve-node"), boolean("overrule-shutdown"),
+		}},
+		{Method: "POST", Path: path + "/shutdown", handle: vmTask("qmshutdown", shutdownVM), permission: manage, params: []param{
+			skip, timeout, boolean("forceStop"), boolean("keepActive"),
+		}},
+		{Method: "POST", Path: path + "/reset", handle: resetVM, permission: manage, params: []param{skip}},
+	}
+}
+
+func currentStatus(c *call) reply {
+	v := c.vm()
+	if v == nil {
+		return missingVM(c.node.name, c.vmid())
+	}
+	return ok(c.vmStatus(v))
+}
+
+// startVM is the worker of a start.
+func startVM(c *call, t *task) {
+	t.lock(lockRequest{id: c.vmid(), timeout: flockTimeout, granted: func() {
+		v := c.vm()
+		if msg := c.startRefusal(v); msg != "" {
+			t.end(msg)
+			return
+		}
+		if msg := c.startFailure(v); msg != "" {
+			t.after(c.between(300*time.Millisecond, 800*time.Millisecond), func() { t.end(msg) })
+			return
+		}
+		for _, name := range v.drives() {
+			if parseDrive(v.config[name]).cloudInit() {
+				t.logf("generating cloud-init ISO")
+			}
+		}
+		t.after(c.between(time.Second, 2*time.Second), func() {
+			c.powerOn(v)
+			t.end("")
+		})
+	}})
+}
+
+func (c *call) startRefusal(v *vm) string {
+	switch {
+	case v == nil:
+		return noConfig(c.node.name, c.vmid())
+	case v.lock() != "" && !c.flag("skiplock"):
+		return fmt.Sprintf("VM is locked (%s)", v.lock())
+	case v.isTemplate():
+		return "you can't start a vm if it's a template"
+	case v.running:
+		return fmt.Sprintf("VM %d already running", v.id)
+	}
+	c.applyPending(v)
+	return ""
+}
+
+// startFailure is why the VM's hardware cannot be set up on its node.
+func (c *call) startFailure(v *vm) string {
+	for key, value := range v.config {
+		switch strings.TrimRight(key, "0123456789") {
+		case "net":
+			format := netFormat()
+			if p, _ := format.parse(value); p["bridge"] != "" && !c.node.hasBridge(proxmox.BridgeName(p["bridge"])) {
+				return fmt.Sprintf("bridge '%s' does not exist", p["bridge"])
+			}
+		case "ide", "sata", "scsi", "virtio":
+			if d := parseDrive(value); isDrive(key) && d.storageID() != "" && c.volumeAt(v.node, d.volume) == nil {
+				return fmt.Sprintf("volume '%s' does not exist", d.volume)
+			}
+		}
+	}
+	if v.cpus() > c.node.cpus {
+		return fmt.Sprintf("MAX %d vcpus allowed per VM on this node", c.node.cpus)
+	}
+	return v.numaFailure()
+}
+
+// numaFailure checks that the NUMA nodes of the config have the VM's memory, which is looked at when it is started only.
+func (v *vm) numaFailure() string {
+	if v.config["numa"] != "1" {
+		return ""
+	}
+	total, found := 0, false
+	format := numaFormat()
+	for i := range 8 {
+		if value := v.config[fmt.Sprintf("numa%d", i)]; value != "" {
+			p, _ := format.parse(value)
+			total, found = total+atoi(p["memory"], 0), true
+		}
+	}
+	if found && proxmox.MiB(total).Bytes() != v.memory() {
+		return "total memory for NUMA nodes must be equal to vm static memory"
+	}
+	return ""
+}
+
+func (n *node) hasBridge(name proxmox.BridgeName) bool {
+	for _, b := range n.bridges {
+		if b == name {
+			return true
+		}
+	}
+	return false
+}
+
+// powerOn starts the VM's process and its guest.
+func (w *World) powerOn(v *vm) {
+	w.nextPID++
+	v.running, v.pid, v.started = true, w.nextPID, w.clock.Now()
+	v.agent = firstProperty(v.config["agent"]) == "1"
+	w.changed(v)
+	w.guestOn(v)
+}
+
+// powerOff ends the VM's process.
+func (w *World) powerOff(v *vm, cause PowerOffCause) {
+	if !v.running {
+		return
+	}
+	v.running, v.pid, v.agent = false, 0, false
+	w.changed(v)
+	w.guestOff(v, cause)
+}
+
+// stopVM is POST …/status/stop. It can end shutdowns that are still waiting for the guest.
+func stopVM(c *call) reply {
+	if c.flag("overrule-shutdown") {
+		for t := range c.tasks.active {
+			if t.typ == "qmshutdown" && t.id == c.params["vmid"] && t.node == c.node.name {
+				t.stop()
+			}
+		}
+	}
+	return vmTask("qmstop", func(c *call, t *task) {
+		t.lock(lockRequest{id: c.vmid(), timeout: flockTimeout, granted: func() {
+			v := c.vm()
+			if done := c.alreadyOff(t, v); done {
+				return
+			}
+			t.after(c.between(300*time.Millisecond, time.Second), func() {
+				c.powerOff(v, CauseStop)
+				t.end("")
+			})
+		}})
+	})(c)
+}
+
+// alreadyOff ends the task when there is nothing to power off: an absent or locked VM is an error, a stopped one is not.
+func (c *call) alreadyOff(t *task, v *vm) bool {
+	switch {
+	case v == nil:
+		t.end(fmt.Sprintf("unable to find configuration file for VM %d on node '%s'", c.vmid(), c.node.name))
+	case !v.running:
+		t.end("")
+	case v.lock() != "" && !c.flag("skiplock"):
+		t.end(fmt.Sprintf("VM is locked (%s)", v.lock()))
+	default:
+		return false
+	}
+	return true
+}
+
+// shutdownVM asks the guest, and waits for it.
+func shutdownVM(c *call, t *task) {
+	t.lock(lockRequest{id: c.vmid(), timeout: flockTimeout, granted: func() {
+		v := c.vm()
+		if done := c.alreadyOff(t, v); done {
+			return
+		}
+		patience := time.Duration(atoi(c.params["timeout"], shutdownTimeout)) * time.Second
+		reaction, obeys := time.Duration(0), false
+		if v.guest != nil {
+			reaction, obeys = v.guest.Shutdown()
+		}
+		switch {
+		case obeys && reaction <= patience:
+			t.after(reaction, func() {
+				c.powerOff(v, CauseShutdown)
+				t.end("")
+			})
+		case c.flag("forceStop"):
+			t.after(patience, func() {
+				t.logf("VM still running - terminating now with SIGTERM")
+				c.powerOff(v, CauseStop)
+				t.end("")
+			})
+		default:
+			t.after(patience, func() { t.end("VM quit/powerdown failed - got timeout") })
+		}
+	}})
+}
+
+func resetVM(c *call) reply {
+	v := c.vm()
+	switch {
+	case v == nil:
+		return missingVM(c.node.name, c.vmid())
+	case !v.running:
+		return fail("VM %d not running", v.id)
+	}
+	return vmTask("qmreset", func(c *call, t *task) {
+		t.after(100*time.Millisecond, func() {
+			if v.running {
+				c.guestOff(v, CauseReset)
+				c.guestOn(v)
+			}
+			t.end("")
+		})
+	})(c)
+}

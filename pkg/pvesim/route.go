@@ -1,0 +1,159 @@
+package pvesim
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// Route is one simulated endpoint.
+type Route struct {
+	// Method is GET, POST, PUT or DELETE.
+	Method string `json:"method"`
+	// Path is the pattern below /api2/json, with {node}, {vmid} … as in Proxmox VE's API viewer.
+	Path string `json:"path"`
+
+	params     []param
+	permission permission
+	// local routes are answered by the node that is asked, the others are passed on to the {node} in the path.
+	local  bool
+	handle func(*call) reply
+}
+
+// call is one request on its way through a handler. The world's mutex is held.
+type call struct {
+	*World
+	route  *Route
+	method string
+	path   string
+	params map[string]string
+	who    *identity
+	// at is the node whose API was asked; node the one that the path names, or at.
+	at   *node
+	node *node
+	file *upload
+}
+
+// vmid is the {vmid} of the path; parameters are validated before a handler runs.
+func (c *call) vmid() proxmox.VMID { return toVMID(c.params["vmid"]) }
+
+// vm is the VM that the path names, or nil if its config is not on that node.
+func (c *call) vm() *vm { return c.vmOn(c.node.name, c.vmid()) }
+
+func (c *call) flag(name string) bool { return c.params[name] == "1" }
+
+func (c *call) has(name string) bool {
+	_, ok := c.params[name]
+	return ok
+}
+
+// task starts a task of the calling user on the node that the path names.
+func (c *call) task(typ, id string, body func(*task)) reply {
+	return ok(c.start(taskKey{node: c.node.name, typ: typ, id: id, user: c.who.name()}, body))
+}
+
+// vmTask is a handler that starts a task of that type on the path's VM, whether it exists or not.
+func vmTask(typ string, body func(*call, *task)) func(*call) reply {
+	return func(c *call) reply {
+		return c.task(typ, c.params["vmid"], func(t *task) {
+			t.vms = []proxmox.VMID{c.vmid()}
+			body(c, t)
+		})
+	}
+}
+
+// routeTable finds the route of a request: a tree by path element.
+type routeTable struct {
+	version Version
+	routes  []*Route
+	numeric map[string]bool
+	root    *routeNode
+}
+
+type routeNode struct {
+	children map[string]*routeNode
+	variable *routeNode
+	name     string
+	rest     bool
+	methods  map[string]*Route
+}
+
+func newRouteTable(v Version) *routeTable {
+	t := &routeTable{version: v, root: &routeNode{}}
+	for _, group := range [][]Route{clusterRoutes(), accessRoutes(), nodeRoutes(), storageRoutes(), vmRoutes(v), powerRoutes(), taskRoutes(), poolRoutes()} {
+		for _, r := range group {
+			t.add(&r)
+		}
+	}
+	t.collectNumeric()
+	return t
+}
+
+func (t *routeTable) add(r *Route) {
+	r.params = append(pathParams(r.Path), r.params...)
+	t.routes = append(t.routes, r)
+	n := t.root
+	for _, part := range split(r.Path) {
+		n = n.child(part)
+	}
+	if n.methods == nil {
+		n.methods = map[string]*Route{}
+	}
+	n.methods[r.Method] = r
+}
+
+func (n *routeNode) child(part string) *routeNode {
+	if name, ok := strings.CutPrefix(part, "{"); ok {
+		if n.variable == nil {
+			name = strings.TrimSuffix(name, "}")
+			n.variable = &routeNode{name: name, rest: name == "volume"}
+		}
+		return n.variable
+	}
+	if n.children == nil {
+		n.children = map[string]*routeNode{}
+	}
+	if n.children[part] == nil {
+		n.children[part] = &routeNode{}
+	}
+	return n.children[part]
+}
+
+// find returns the route and the values of its path variables, or nil.
+func (t *routeTable) find(method, path string) (*Route, map[string]string) {
+	vars := map[string]string{}
+	n := t.root
+	parts := split(path)
+	for i, part := range parts {
+		next := n.children[part]
+		if next == nil {
+			if next = n.variable; next == nil {
+				return nil, nil
+			}
+			vars[next.name] = part
+			if next.rest {
+				vars[next.name] = strings.Join(parts[i:], "/")
+				return next.methods[method], vars
+			}
+		}
+		n = next
+	}
+	return n.methods[method], vars
+}
+
+func split(path string) []string {
+	return slices.DeleteFunc(strings.Split(path, "/"), func(s string) bool { return s == "" })
+}
+
+// Coverage lists the simulated endpoints in the order of their paths.
+func (w *World) Coverage() []Route {
+	out := make([]Route, 0, len(w.routes.routes))
+	for _, r := range w.routes.routes {
+		out = append(out, Route{Method: r.Method, Path: r.Path})
+	}
+	slices.SortFunc(out, func(a, b Route) int {
+		return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)
+	})
+	return out
+}

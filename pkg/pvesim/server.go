@@ -1,0 +1,256 @@
+package pvesim
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// idleTimeout is after how long pveproxy closes a connection that is not used.
+const idleTimeout = 5 * time.Second
+
+// Server serves a world over HTTPS as one of its nodes, with a certificate of its own authority.
+type Server struct {
+	// URL is https://host:port.
+	URL string
+	// CAPEM is the certificate of the authority, PEM-encoded.
+	CAPEM []byte
+	// Token is root@pam!pvesim, which may do all but what only a ticket of root@pam may.
+	Token Token
+	World *World
+
+	http   *http.Server
+	ownsIt bool
+	done   chan struct{}
+}
+
+// Serve serves the world as its first node. The address is host:port; empty means a free port of 127.0.0.1.
+func Serve(w *World, addr string) (*Server, error) {
+	return ServeNode(w, w.firstNode(), addr)
+}
+
+func (w *World) firstNode() proxmox.NodeName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.nodes) == 0 {
+		return ""
+	}
+	return w.nodes[0].name
+}
+
+// ServeNode serves the world as the API of that node. While the node is down, connections to it are closed.
+func ServeNode(w *World, name proxmox.NodeName, addr string) (*Server, error) {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	host, _, _ := net.SplitHostPort(listener.Addr().String())
+	ca, certificate, err := newCertificates(host, string(name))
+	if err != nil {
+		_ = listener.Close()
+		return nil, fmt.Errorf("make certificates for %s: %w", addr, err)
+	}
+	s := &Server{URL: "https://" + listener.Addr().String(), CAPEM: ca, World: w, Token: w.serverToken(), done: make(chan struct{})}
+	s.http = &http.Server{
+		Handler: w.Handler(name), IdleTimeout: idleTimeout, ReadHeaderTimeout: 30 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
+		// An empty map keeps HTTP/2 off, which pveproxy does not speak.
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	}
+	go func() {
+		defer close(s.done)
+		_ = s.http.ServeTLS(listener, "", "")
+	}()
+	return s, nil
+}
+
+// serverToken is the one token of root@pam that all servers of a world hand out.
+func (w *World) serverToken() Token {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.tokens[rootUser+"!pvesim"]; t != nil {
+		return Token{ID: t.id, Secret: t.secret}
+	}
+	return w.addToken(TokenSpec{User: rootUser, Name: "pvesim"})
+}
+
+// Close stops the server. The world goes on, unless Run made it.
+func (s *Server) Close() {
+	_ = s.http.Close()
+	<-s.done
+	if s.ownsIt {
+		s.World.Close()
+	}
+}
+
+// Client returns an HTTP client that trusts the server's authority and sends its token.
+func (s *Server) Client() *http.Client {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(s.CAPEM)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, IdleConnTimeout: idleTimeout - time.Second}
+	return &http.Client{Transport: withToken{next: transport, token: s.Token}}
+}
+
+type withToken struct {
+	next  http.RoundTripper
+	token Token
+}
+
+func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", t.token.Header())
+	return t.next.RoundTrip(r)
+}
+
+// Handler serves the API of one node. It needs a server that speaks HTTP/1.1, because it sets the reason phrase itself.
+func (w *World) Handler(name proxmox.NodeName) http.Handler {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if w.down(name) {
+			drop(out)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/pvesim/") {
+			w.control(out, r)
+			return
+		}
+		answer, dropped := w.roundTrip(r, name)
+		if dropped {
+			drop(out)
+			return
+		}
+		writeReply(out, answer)
+	})
+}
+
+// drop closes the connection without an answer.
+func drop(out http.ResponseWriter) {
+	if hijacker, ok := out.(http.Hijacker); ok {
+		if conn, _, err := hijacker.Hijack(); err == nil {
+			_ = conn.Close()
+		}
+	}
+}
+
+func (w *World) down(name proxmox.NodeName) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.node(name)
+	return n == nil || !n.online
+}
+
+// roundTrip serves one HTTP request; dropped means that no answer is given.
+func (w *World) roundTrip(r *http.Request, name proxmox.NodeName) (answer reply, dropped bool) {
+	if !strings.HasPrefix(r.URL.Path, apiPrefix+"/") {
+		return reply{status: http.StatusNotFound, reason: "File not found", bare: true}, false
+	}
+	x, refused := decode(r, name)
+	if refused != nil {
+		return w.record(x, *refused), false
+	}
+	answer = w.answer(x)
+	return answer, x.dropped
+}
+
+// writeReply sends a success as usual. Failures carry their message in the reason phrase and end the connection, as
+// pveproxy does, which takes the connection out of net/http's hands.
+func writeReply(out http.ResponseWriter, r reply) {
+	body := r.body()
+	hijacker, can := out.(http.Hijacker)
+	if !r.failed() || !can {
+		out.Header().Set("Content-Type", "application/json;charset=UTF-8")
+		out.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		out.WriteHeader(r.status)
+		_, _ = out.Write(body)
+		return
+	}
+	conn, buffer, err := hijacker.Hijack()
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	reason := strings.NewReplacer("\r", " ", "\n", " ").Replace(r.reason)
+	_, _ = fmt.Fprintf(buffer, "HTTP/1.1 %d %s\r\nContent-Type: application/json;charset=UTF-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", r.status, reason, len(body))
+	_, _ = buffer.Write(body)
+	_ = buffer.Flush()
+}
+
+// control serves what is about the simulator itself: /pvesim/coverage and /pvesim/faults. It asks for no login.
+func (w *World) control(out http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/pvesim/coverage" && r.Method == http.MethodGet:
+		writeJSON(out, w.Coverage())
+	case r.URL.Path == "/pvesim/check" && r.Method == http.MethodGet:
+		writeJSON(out, append([]string{}, w.Check()...))
+	case r.URL.Path == "/pvesim/faults" && r.Method == http.MethodGet:
+		writeJSON(out, w.Faults())
+	case r.URL.Path == "/pvesim/faults" && r.Method == http.MethodPost:
+		var f Fault
+		if err := json.NewDecoder(r.Body).Decode(&f); err != nil {
+			http.Error(out, "read fault: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.AddFault(f)
+		writeJSON(out, w.Faults())
+	case r.URL.Path == "/pvesim/faults" && r.Method == http.MethodDelete:
+		w.ClearFaults()
+		writeJSON(out, w.Faults())
+	default:
+		http.NotFound(out, r)
+	}
+}
+
+func writeJSON(out http.ResponseWriter, value any) {
+	out.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(out).Encode(value)
+}
+
+// Transport serves the API of one node without a network, for http.Client.Transport. The scheme and host of a request do
+// not matter.
+func (w *World) Transport(name proxmox.NodeName) http.RoundTripper { return transport{w, name} }
+
+type transport struct {
+	world *World
+	node  proxmox.NodeName
+}
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	in := r.Clone(r.Context())
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	defer func() { _ = in.Body.Close() }()
+	if t.world.down(t.node) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("connect to %s: no route to host", t.node)}
+	}
+	answer, dropped := t.world.roundTrip(in, t.node)
+	if dropped {
+		return nil, droppedError(r.Context())
+	}
+	body := answer.body()
+	return &http.Response{
+		Status: fmt.Sprintf("%d %s", answer.status, answer.reason), StatusCode: answer.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json;charset=UTF-8"}}, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)), Request: r,
+	}, nil
+}
+
+func droppedError(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return io.ErrUnexpectedEOF
+}

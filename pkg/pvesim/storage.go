@@ -1,0 +1,289 @@
+package pvesim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+func storageRoutes() []Route {
+	audit := on("/storage/{storage}", "Datastore.Audit", "Datastore.AllocateSpace")
+	upload := []param{
+		text("content").as("pve-storage-content").required(), text("checksum").needs("checksum-algorithm"),
+		text("filename").long(255).required(), text("tmpfilename").like(`/var/tmp/pveupload-[0-9a-f]+`),
+		choice("checksum-algorithm", "md5", "sha1", "sha224", "sha256", "sha384", "sha512").needs("checksum"),
+	}
+	upload[0].enum = []string{"iso", "vztmpl", "import"}
+	return []Route{
+		{Method: "GET", Path: "/storage", local: true, handle: listStorageConfig, params: []param{text("type")}},
+		{Method: "GET", Path: "/nodes/{node}/storage", handle: listStorages, params: []param{
+			text("content").as("pve-storage-content-list"), boolean("enabled"), boolean("format"), text("storage").as("pve-storage-id"), text("target").as("pve-node"),
+		}},
+		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/status", handle: storageStatus, permission: audit},
+		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content", handle: listContent, permission: audit, params: []param{
+			text("content").as("pve-storage-content"), vmidParam("vmid"),
+		}},
+		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: volumeInfo, permission: audit},
+		{Method: "DELETE", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: deleteVolume,
+			permission: on("/storage/{storage}", "Datastore.Allocate"), params: []param{integer("delay").min(1).max(30)}},
+		{Method: "POST", Path: "/nodes/{node}/storage/{storage}/upload", handle: uploadFile,
+			permission: on("/storage/{storage}", "Datastore.AllocateTemplate"), params: upload},
+	}
+}
+
+// storageByID returns the storage, or nil.
+func (w *World) storageByID(id proxmox.StorageID) *storage {
+	for _, s := range w.storages {
+		if s.id == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// storageFor finds a storage on a node; the text says why it cannot be used (PVE::Storage::storage_check_node).
+func (w *World) storageFor(id proxmox.StorageID, name proxmox.NodeName) (*storage, string) {
+	s := w.storageByID(id)
+	if s == nil {
+		return nil, fmt.Sprintf("storage '%s' does not exist", id)
+	}
+	if !s.onNode(name) {
+		return nil, fmt.Sprintf("storage '%s' is not available on node '%s'", id, name)
+	}
+	return s, ""
+}
+
+func (c *call) storageHere() (*storage, reply) {
+	s, msg := c.storageFor(proxmox.StorageID(c.params["storage"]), c.node.name)
+	if s == nil {
+		return nil, fail("%s", msg)
+	}
+	return s, reply{}
+}
+
+// volumeAt finds a volume by its id as seen from a node.
+func (w *World) volumeAt(name proxmox.NodeName, id proxmox.VolumeID) *volume {
+	storageID, _, _ := strings.Cut(string(id), ":")
+	s := w.storageByID(proxmox.StorageID(storageID))
+	if s == nil {
+		return nil
+	}
+	return w.volumes[volumeKey{s.scope(name), id}]
+}
+
+func (w *World) addVolume(v *volume) {
+	v.created = w.clock.Now()
+	w.volumes[v.key] = v
+	v.storage.used[v.key.node] += v.used
+}
+
+func (w *World) removeVolume(key volumeKey) {
+	if v := w.volumes[key]; v != nil {
+		v.storage.used[key.node] -= v.used
+		delete(w.volumes, key)
+	}
+}
+
+// freeName returns an unused volume id such as local-lvm:vm-100-disk-1.
+func (s *storage) freeName(w *World, name proxmox.NodeName, vmid proxmox.VMID, format string) proxmox.VolumeID {
+	for i := 0; ; i++ {
+		if id := s.volumeName(vmid, fmt.Sprintf("vm-%d-disk-%d", vmid, i), format); !w.diskNameTaken(s, name, vmid, i) {
+			return id
+		}
+	}
+}
+
+// diskNameTaken looks for disk i of the VM in any format and form, as PVE::Storage::Plugin::get_next_vm_diskname does.
+func (w *World) diskNameTaken(s *storage, name proxmox.NodeName, vmid proxmox.VMID, i int) bool {
+	for _, prefix := range []string{"vm", "base"} {
+		for _, format := range []string{"raw", "qcow2", "vmdk"} {
+			id := s.volumeName(vmid, fmt.Sprintf("%s-%d-disk-%d", prefix, vmid, i), format)
+			if w.volumes[volumeKey{s.scope(name), id}] != nil || w.linkedVolume(s.scope(name), id) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// linkedVolume finds a linked clone, whose id has its base in front: local:400/base-400-disk-0.qcow2/410/vm-410-disk-0.qcow2.
+func (w *World) linkedVolume(scope proxmox.NodeName, id proxmox.VolumeID) *volume {
+	_, file, _ := strings.Cut(string(id), ":")
+	for key, v := range w.volumes {
+		if v.parent != "" && key.node == scope && strings.HasSuffix(string(key.id), "/"+file) {
+			return v
+		}
+	}
+	return nil
+}
+
+// volumeName builds a volume id: files are in a directory per VM and have their format as extension.
+func (s *storage) volumeName(vmid proxmox.VMID, name, format string) proxmox.VolumeID {
+	if !s.fileBased() {
+		return proxmox.VolumeID(fmt.Sprintf("%s:%s", s.id, name))
+	}
+	return proxmox.VolumeID(fmt.Sprintf("%s:%d/%s.%s", s.id, vmid, name, format))
+}
+
+func (s *storage) status(name proxmox.NodeName) map[string]any {
+	used := s.total - s.free(name)
+	return map[string]any{
+		"type": s.typ, "content": strings.Join(s.content, ","), "shared": pveBool(s.shared), "active": 1, "enabled": 1,
+		"total": s.total, "used": used, "avail": s.free(name),
+	}
+}
+
+func listStorages(c *call) reply {
+	wanted := tagList(c.params["content"])
+	for _, content := range wanted {
+		if msg := checkContent(content); msg != "" {
+			return invalidParam("content", "invalid format - %s\n", msg)
+		}
+	}
+	if id := proxmox.StorageID(c.params["storage"]); id != "" && c.storageByID(id) == nil {
+		return invalidParam("storage", "No such storage.")
+	}
+	out := []map[string]any{}
+	for _, s := range c.storages {
+		if (c.has("storage") && c.params["storage"] != string(s.id)) || !s.onNode(c.node.name) || !c.canSeeStorage(s.id) {
+			continue
+		}
+		if len(wanted) > 0 && !slices.ContainsFunc(wanted, s.holds) {
+			continue
+		}
+		entry := s.status(c.node.name)
+		entry["storage"] = s.id
+		entry["used_fraction"] = float64(s.total-s.free(c.node.name)) / float64(s.total)
+		out = append(out, entry)
+	}
+	return ok(out)
+}
+
+func storageStatus(c *call) reply {
+	s := c.storageByID(proxmox.StorageID(c.params["storage"]))
+	if s == nil {
+		return invalidParam("storage", "No such storage.")
+	}
+	return ok(s.status(c.node.name))
+}
+
+func listStorageConfig(c *call) reply {
+	out := []map[string]any{}
+	for _, s := range c.storages {
+		if !c.canSeeStorage(s.id) || (c.has("type") && c.params["type"] != string(s.typ)) {
+			continue
+		}
+		entry := map[string]any{"storage": s.id, "type": s.typ, "content": strings.Join(s.content, ",")}
+		if s.path != "" {
+			entry["path"] = s.path
+		}
+		if s.shared {
+			entry["shared"] = 1
+		}
+		out = append(out, entry)
+	}
+	return ok(out)
+}
+
+func listContent(c *call) reply {
+	s, refused := c.storageHere()
+	if s == nil {
+		return refused
+	}
+	out := []map[string]any{}
+	for _, v := range c.sortedVolumes() {
+		if v.storage != s || v.key.node != s.scope(c.node.name) {
+			continue
+		}
+		if (c.has("content") && c.params["content"] != v.content) || (c.has("vmid") && toVMID(c.params["vmid"]) != v.vmid) {
+			continue
+		}
+		out = append(out, v.entry())
+	}
+	return ok(out)
+}
+
+func (v *volume) entry() map[string]any {
+	out := map[string]any{"volid": v.key.id, "content": v.content, "format": v.format, "size": v.size, "ctime": v.created.Unix()}
+	if v.vmid != 0 {
+		out["vmid"], out["used"], out["parent"] = v.vmid, v.used, nil
+		if v.parent != "" {
+			_, file, _ := strings.Cut(string(v.parent), ":")
+			out["parent"] = "../" + file
+		}
+	}
+	return out
+}
+
+// sortedVolumes returns all volumes by id, so that lists are repeatable.
+func (w *World) sortedVolumes() []*volume {
+	out := make([]*volume, 0, len(w.volumes))
+	for _, v := range w.volumes {
+		out = append(out, v)
+	}
+	slices.SortFunc(out, func(a, b *volume) int {
+		return strings.Compare(string(a.key.id)+string(a.key.node), string(b.key.id)+string(b.key.node))
+	})
+	return out
+}
+
+// volumeID is the {volume} of the path, with the storage put in front when it is missing.
+func (c *call) volumeID(s *storage) (proxmox.VolumeID, reply) {
+	id := c.params["volume"]
+	owner, rest, named := strings.Cut(id, ":")
+	if !named {
+		owner, rest, id = string(s.id), id, string(s.id)+":"+id
+	}
+	if owner != string(s.id) {
+		return "", invalidParam("volume", "storage ID mismatch (%s != %s)\n", owner, s.id)
+	}
+	if s.fileBased() && !strings.Contains(rest, "/") {
+		return "", fail("unable to parse directory volume name '%s'", rest)
+	}
+	return proxmox.VolumeID(id), reply{}
+}
+
+func volumeInfo(c *call) reply {
+	s, refused := c.storageHere()
+	if s == nil {
+		return refused
+	}
+	id, refused := c.volumeID(s)
+	if id == "" {
+		return refused
+	}
+	v := c.volumeAt(c.node.name, id)
+	if v == nil {
+		return fail("volume_size_info on '%s' failed - no format", id)
+	}
+	return ok(map[string]any{"format": v.format, "size": v.size, "used": v.used, "path": s.path + "/" + string(id)})
+}
+
+// deleteVolume is DELETE on a volume. Proxmox VE does not care whether a VM uses it, and an absent one is no error.
+func deleteVolume(c *call) reply {
+	s, refused := c.storageHere()
+	if s == nil {
+		return refused
+	}
+	id, refused := c.volumeID(s)
+	if id == "" {
+		return refused
+	}
+	owner := string(s.id)
+	if v := c.volumeAt(c.node.name, id); v != nil && v.vmid != 0 {
+		owner = v.vmid.String() + "@" + owner
+	}
+	return c.task("imgdel", owner, func(t *task) {
+		t.after(c.between(50*time.Millisecond, 200*time.Millisecond), func() {
+			if c.volumeAt(c.node.name, id) == nil {
+				t.logf("disk image '%s' does not exist", id)
+			}
+			c.removeVolume(volumeKey{s.scope(c.node.name), id})
+			t.logf("Removed volume '%s'", id)
+			t.end("")
+		})
+	})
+}

@@ -1,0 +1,171 @@
+package pvesim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// task is one worker of a node.
+type task struct {
+	world   *World
+	upid    proxmox.UPID
+	node    proxmox.NodeName
+	pid     uint32
+	pstart  uint32
+	typ     string
+	id      string
+	user    string
+	started time.Time
+	ended   time.Time
+	exit    string
+	log     []string
+	// vms are the VMs that the task works on, for the invariant that no VM holds a lock without a task.
+	vms []proxmox.VMID
+	// undo runs when the task is stopped before its end.
+	undo func(reason string)
+	// holds are the lock files to give back at the end.
+	holds []proxmox.VMID
+}
+
+// taskKey is what a request starts a task with.
+type taskKey struct {
+	node proxmox.NodeName
+	typ  string
+	id   string
+	user string
+}
+
+// taskList keeps all tasks, the latest last.
+type taskList struct {
+	all    []*task
+	byUPID map[proxmox.UPID]*task
+	active map[*task]bool
+}
+
+func newTaskList() *taskList {
+	return &taskList{byUPID: map[proxmox.UPID]*task{}, active: map[*task]bool{}}
+}
+
+// start begins a task, runs its body, and returns its UPID. The body must end the task, at once or by a later event.
+func (w *World) start(k taskKey, body func(*task)) proxmox.UPID {
+	w.nextPID += 1 + uint32(w.random.IntN(12))
+	now := w.clock.Now()
+	t := &task{
+		world: w, node: k.node, pid: w.nextPID, typ: k.typ, id: k.id, user: k.user, started: now,
+		pstart: uint32(now.Sub(w.born).Milliseconds()/10) + 100_000,
+	}
+	t.upid = proxmox.UPID(fmt.Sprintf("UPID:%s:%08X:%08X:%08X:%s:%s:%s:", k.node, t.pid, t.pstart, now.Unix(), k.typ, k.id, k.user))
+	w.tasks.all = append(w.tasks.all, t)
+	w.tasks.byUPID[t.upid] = t
+	w.tasks.active[t] = true
+	body(t)
+	return t.upid
+}
+
+func (t *task) done() bool { return t.exit != "" }
+
+func (t *task) logf(format string, args ...any) { t.log = append(t.log, fmt.Sprintf(format, args...)) }
+
+// after continues the task later, unless it has been stopped meanwhile.
+func (t *task) after(d time.Duration, do func()) {
+	t.world.after(d, func() {
+		if !t.done() {
+			do()
+		}
+	})
+}
+
+// end finishes the task: with "OK" when the reason is empty, with the reason as its exit status otherwise.
+func (t *task) end(reason string) {
+	if t.done() {
+		return
+	}
+	t.exit, t.ended, t.undo = "OK", t.world.clock.Now(), nil
+	if reason != "" {
+		t.exit = reason
+		t.logf("TASK ERROR: %s", reason)
+	} else {
+		t.logf("TASK OK")
+	}
+	t.releaseLocks()
+}
+
+func (t *task) releaseLocks() {
+	delete(t.world.tasks.active, t)
+	holds := t.holds
+	t.holds = nil
+	for _, id := range holds {
+		t.world.release(id)
+	}
+}
+
+// lock waits for the VM's lock file and goes on under it; the lock is given back when the task ends.
+func (t *task) lock(r lockRequest) {
+	granted := r.granted
+	waited := true
+	r.granted = func() {
+		waited = false
+		if t.done() {
+			t.world.release(r.id)
+			return
+		}
+		t.holds = append(t.holds, r.id)
+		granted()
+	}
+	if r.refused == nil {
+		r.refused = t.end
+	}
+	t.world.acquire(r)
+	if waited && !t.done() {
+		t.logf("trying to acquire lock...")
+	}
+}
+
+// stop aborts a running task, as DELETE on it does.
+func (t *task) stop() {
+	if t.done() {
+		return
+	}
+	undo := t.undo
+	if undo != nil {
+		undo("interrupted by signal")
+	}
+	t.end("received interrupt")
+}
+
+// kill ends the task as a dead worker does: nothing is cleaned up.
+func (t *task) kill() {
+	if t.done() {
+		return
+	}
+	t.exit, t.ended, t.undo = "unexpected status", t.world.clock.Now(), nil
+	t.releaseLocks()
+}
+
+// owner splits the user of a task into the user and the token's name.
+func (t *task) owner() (user, tokenID string) {
+	user, tokenID, _ = strings.Cut(t.user, "!")
+	return user, tokenID
+}
+
+// runningOn tells whether a task that has not ended works on the VM.
+func (l *taskList) runningOn(id proxmox.VMID) bool {
+	for t := range l.active {
+		if slices.Contains(t.vms, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// RunningTasks returns how many tasks have not ended.
+func (w *World) RunningTasks() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runDue()
+	return len(w.tasks.active)
+}

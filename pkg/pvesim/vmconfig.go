@@ -1,0 +1,181 @@
+package pvesim
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func vmRoutes(v Version) []Route {
+	const vmPath = "/nodes/{node}/qemu/{vmid}"
+	audit := on("/vms/{vmid}", "VM.Audit")
+	edit := append(configParams(v), editParams()...)
+	post := append(slices.Clone(edit), integer("background_delay").min(1).max(30), text("import-working-storage").as("pve-storage-id"))
+	return []Route{
+		{Method: "GET", Path: "/nodes/{node}/qemu", handle: listVMs, params: []param{boolean("full")}},
+		{Method: "POST", Path: "/nodes/{node}/qemu", handle: createVM, params: createParams(v)},
+		{Method: "DELETE", Path: vmPath, handle: destroyVM, permission: on("/vms/{vmid}", "VM.Allocate"), params: []param{
+			boolean("destroy-unreferenced-disks"), boolean("purge"), boolean("skiplock"),
+		}},
+		{Method: "GET", Path: vmPath + "/config", handle: getConfig, permission: audit, params: []param{
+			boolean("current"), text("snapshot").as("pve-configid").long(40),
+		}},
+		{Method: "PUT", Path: vmPath + "/config", handle: putConfig, params: edit},
+		{Method: "POST", Path: vmPath + "/config", handle: postConfig, params: post},
+		{Method: "GET", Path: vmPath + "/pending", handle: getPending, permission: audit},
+		{Method: "POST", Path: vmPath + "/clone", handle: cloneVM, permission: on("/vms/{vmid}", "VM.Clone"), params: []param{
+			integer("bwlimit").min(0), text("description"), choice("format", "raw", "qcow2", "vmdk"), boolean("full"), text("name").as("dns-name"),
+			vmidParam("newid").required(), text("pool").as("pve-poolid"), text("snapname").as("pve-configid").long(40),
+			text("storage").as("pve-storage-id"), text("target").as("pve-node"),
+		}},
+		{Method: "PUT", Path: vmPath + "/resize", handle: resizeDisk(), permission: on("/vms/{vmid}", "VM.Config.Disk"), params: []param{
+			text("digest").long(40), choice("disk", diskNames()...).required(), text("size").like(`\+?\d+(\.\d+)?[KMGT]?`).required(), boolean("skiplock"),
+		}},
+		{Method: "POST", Path: vmPath + "/template", handle: makeTemplate, permission: on("/vms/{vmid}", "VM.Allocate"), params: []param{
+			choice("disk", diskNames()...),
+		}},
+		{Method: "POST", Path: vmPath + "/migrate", handle: migrateVM, permission: on("/vms/{vmid}", "VM.Migrate"), params: migrateParams(v)},
+		{Method: "GET", Path: vmPath + "/agent/network-get-interfaces", handle: agentInterfaces, permission: agentPermission(v)},
+		{Method: "POST", Path: vmPath + "/agent/ping", handle: agentPing, permission: agentPermission(v)},
+	}
+}
+
+// digest is the checksum of the config file, with which a write can demand that nothing has changed.
+func (v *vm) digest() string {
+	h := sha1.New()
+	for _, key := range slices.Sorted(maps.Keys(v.config)) {
+		_, _ = fmt.Fprintf(h, "%s: %s\n", key, v.config[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(v.pending)) {
+		_, _ = fmt.Fprintf(h, "[PENDING] %s: %v\n", key, v.pending[key])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// jsonValue is a config value as the API writes it: numbers for integers and booleans, text for the rest.
+func (t *routeTable) jsonValue(key, value string) any {
+	if key == "cipassword" {
+		return "**********"
+	}
+	if !isInteger(value) || !t.numeric[key] {
+		return value
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return value
+	}
+	return n
+}
+
+func (t *routeTable) collectNumeric() {
+	t.numeric = map[string]bool{}
+	for _, p := range configParams(t.version) {
+		if p.count == 0 && (p.kind == integerKind || p.kind == booleanKind) {
+			t.numeric[p.name] = true
+		}
+	}
+}
+
+// getConfig shows values as they will be after the next start, or the present ones with current=1.
+func getConfig(c *call) reply {
+	v := c.vm()
+	if v == nil {
+		return missingVM(c.node.name, c.vmid())
+	}
+	if name := c.params["snapshot"]; name != "" {
+		return fail("snapshot '%s' does not exist", name)
+	}
+	out := map[string]any{"digest": v.digest()}
+	for key, value := range v.config {
+		out[key] = c.routes.jsonValue(key, value)
+	}
+	if c.flag("current") {
+		return ok(out)
+	}
+	for key, p := range v.pending {
+		if p.delete {
+			delete(out, key)
+		} else {
+			out[key] = c.routes.jsonValue(key, p.value)
+		}
+	}
+	return ok(out)
+}
+
+func getPending(c *call) reply {
+	v := c.vm()
+	if v == nil {
+		return missingVM(c.node.name, c.vmid())
+	}
+	keys := maps.Clone(v.config)
+	for key := range v.pending {
+		keys[key] = v.config[key]
+	}
+	out := []map[string]any{{"key": "digest", "value": v.digest()}}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		entry := map[string]any{"key": key}
+		if value, ok := v.config[key]; ok {
+			entry["value"] = c.routes.jsonValue(key, value)
+		}
+		if p, ok := v.pending[key]; ok && p.delete {
+			entry["delete"] = 1
+		} else if ok {
+			entry["pending"] = c.routes.jsonValue(key, p.value)
+		}
+		out = append(out, entry)
+	}
+	return ok(out)
+}
+
+func listVMs(c *call) reply {
+	out := []map[string]any{}
+	for _, id := range slices.Sorted(maps.Keys(c.vms)) {
+		v := c.vms[id]
+		if v.node != c.node.name || !c.canSee(id) {
+			continue
+		}
+		entry := c.vmStatus(v)
+		for _, key := range []string{"ha", "agent", "serial"} {
+			delete(entry, key)
+		}
+		if !c.flag("full") {
+			delete(entry, "qmpstatus")
+		}
+		out = append(out, entry)
+	}
+	return ok(out)
+}
+
+// vmStatus is what vmstatus of qemu-server says of a VM now.
+func (w *World) vmStatus(v *vm) map[string]any {
+	out := map[string]any{
+		"vmid": v.id, "name": v.name(), "status": v.status(), "qmpstatus": v.status(), "cpus": v.cpus(), "maxmem": v.memory(),
+		"maxdisk": v.diskSize(), "cpu": 0, "mem": 0, "disk": 0, "netin": 0, "netout": 0, "uptime": 0, "ha": map[string]any{"managed": 0},
+	}
+	if w.version == V92 {
+		out["memhost"] = 0
+	}
+	if tags := strings.TrimSpace(v.config["tags"]); tags != "" {
+		out["tags"] = tags
+	}
+	if v.lock() != "" {
+		out["lock"] = v.lock()
+	}
+	if v.isTemplate() {
+		out["template"] = 1
+	}
+	if firstProperty(v.config["agent"]) == "1" {
+		out["agent"] = 1
+	}
+	if v.config["serial0"] != "" {
+		out["serial"] = 1
+	}
+	if v.running {
+		maps.Copy(out, map[string]any{"pid": v.pid, "uptime": int64(w.clock.Since(v.started).Seconds()), "cpu": 0.02, "mem": v.memory() / 2})
+	}
+	return out
+}
