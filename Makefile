@@ -70,6 +70,10 @@ lint: ## Run golangci-lint over all our modules
 		(cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || status=$$?; \
 	done; exit $$status
 
+.PHONY: fmt
+fmt: ## Format all Go code as lint wants it
+	@for module in $(CODE_MODULES); do (cd $$module && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...); done
+
 .PHONY: verify
 verify: ## Check that generated files and all go.mod and go.sum are up to date
 	$(call say,generating and tidying: neither may change a file)

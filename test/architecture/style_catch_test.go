@@ -77,7 +77,16 @@ var styleProofs = []styleProof{
 		guilty: "package numa\nimport clock \"time\"\nvar now = clock.Now",
 		decent: "package numa\nimport \"time\"\nvar day = 24 * time.Hour\nvar now = input.Now()",
 	},
+	{
+		rule:   "switches over a sum name all its variants",
+		guilty: aSum + "\t}\n}",
+		decent: aSum + "\tcase B:\n\t}\n}",
+	},
 }
+
+// aSum declares a sum of two variants, and begins a switch over it that names one.
+const aSum = "package thing\n//sumtype:decl\ntype S interface{ isS() }\ntype A struct{}\ntype B struct{}\nfunc (A) isS() {}\nfunc (B) isS() {}\n" +
+	"func f(s S) {\n\tswitch s.(type) {\n\tcase A:\n"
 
 // functionOf returns a function with a body of n lines.
 func functionOf(n int) string {

@@ -39,6 +39,7 @@ var styleRules = []styleRule{
 	{"fields of the API are explained", undocumentedFields},
 	{"packages do nothing before main", initializers},
 	{"planners have no clock", clockInPlanners},
+	{"switches over a sum name all its variants", partialSwitches},
 }
 
 func TestStyle(t *testing.T) {
