@@ -74,7 +74,7 @@ type machineTemplate struct {
 type manifest struct {
 	Cluster
 
-	PVE              proxmox
+	PVE              connection
 	Version          string
 	ProviderID       string
 	MachineTemplates []machineTemplate
@@ -83,8 +83,8 @@ type manifest struct {
 // TokenSecret is the API token's secret in the clear: the manifest is where it goes.
 func (m manifest) TokenSecret() string { return string(m.PVE.TokenSecret) }
 
-// proxmox is how to reach a Proxmox VE.
-type proxmox struct {
+// connection is how to reach a Proxmox VE.
+type connection struct {
 	URL         string
 	TokenID     string
 	TokenSecret Secret
@@ -118,7 +118,7 @@ func (s *Sandbox) ApplyCluster(ctx context.Context, cluster Cluster) error {
 		return err
 	}
 	text, err := manifest{
-		Cluster: cluster, PVE: s.proxmox, Version: build.KubernetesVersion, ProviderID: providerID,
+		Cluster: cluster, PVE: s.pve, Version: build.KubernetesVersion, ProviderID: providerID,
 		MachineTemplates: []machineTemplate{
 			{Name: "control-plane", Cores: 2, MemoryMiB: 4096, DiskGiB: 20},
 			{Name: "workers", Cores: 2, MemoryMiB: 2048, DiskGiB: 20},

@@ -1,9 +1,9 @@
 package sandbox
 
 import (
-	"io"
 	"net/url"
 
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/progress"
 )
 
@@ -12,14 +12,12 @@ type Options struct {
 	// Dir is where the sandbox keeps its data, kubeconfig and logs; it is made if missing, and removed by Stop. Empty
 	// means a fresh temporary directory.
 	Dir string
-	// Output is where progress is printed; nil prints nothing.
-	Output io.Writer
-	// Style says whether Output is a terminal.
-	Style progress.Style
+	// Progress is where it is printed what the sandbox is doing; nil prints nothing.
+	Progress *progress.Printer
 	// Remote points the sandbox at a real Proxmox VE; nil means the simulator.
 	Remote *RemotePVE
 	// PVEVersion is the Proxmox VE that the simulator is; empty means its default.
-	PVEVersion string
+	PVEVersion pvesim.Version
 	// Speed divides the simulator's delays: 1, the default, is like a real host.
 	Speed float64
 }

@@ -39,9 +39,6 @@ func (s *Sandbox) build(ctx context.Context) (err error) {
 			return err
 		}),
 		s.print.Step("build our manager", func(note func(string)) (err error) {
-			if _, err := os.Stat(filepath.Join(s.builder.Root, "cmd", "manager")); err != nil {
-				return nil // TEMPORARY
-			}
 			s.programs.manager, err = s.builder.Manager(ctx, bin, note)
 			return err
 		}),

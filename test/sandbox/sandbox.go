@@ -10,17 +10,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/build"
 	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/capi"
 	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/controlplane"
 	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/pki"
 	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/process"
 	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/progress"
-	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/workload"
 )
 
 // readyTimeout bounds the start of any one part of the sandbox.
@@ -40,10 +39,12 @@ type Sandbox struct {
 	config *rest.Config
 	client client.Client
 
-	proxmox   proxmox
-	guestLog  logr.Logger
-	mu        sync.Mutex
-	workloads map[string]*workload.Cluster // by endpoint
+	pve     connection
+	world   *pvesim.World   // nil with a real Proxmox VE
+	initial map[string]bool // what the world held at the start
+	guests  *guests         // nil with a real Proxmox VE
+
+	mu sync.Mutex // guards stops
 
 	stopOnce sync.Once
 	stops    []func() // in the order of starting; stopped in reverse
@@ -63,9 +64,13 @@ type programs struct {
 // Start builds what is missing, starts a sandbox and waits until all of it is ready. When it fails it stops what it
 // started.
 func Start(ctx context.Context, options Options) (*Sandbox, error) {
-	s := &Sandbox{options: options, print: progress.New(options.Output, options.Style), failed: make(chan error, 8), workloads: map[string]*workload.Cluster{}}
+	s := &Sandbox{options: options, print: options.Progress, failed: make(chan error, 8)}
+	if s.print == nil {
+		s.print = progress.New(nil, progress.Lines)
+	}
 	for _, step := range []func(context.Context) error{
 		s.makeDirectory, s.build, s.startControlPlane, s.installProviders, s.startControllers,
+		s.startIPAM, s.startProxmox, s.startManager,
 	} {
 		if err := step(ctx); err != nil {
 			s.Stop()
@@ -89,6 +94,9 @@ func (s *Sandbox) Stop() {
 
 // Failed receives an error when a part of the sandbox ends by itself.
 func (s *Sandbox) Failed() <-chan error { return s.failed }
+
+// Programs is the directory with kubectl in the version of the management cluster.
+func (s *Sandbox) Programs() string { return s.programs.controlPlane }
 
 // Dir is where the sandbox keeps its data, kubeconfig and logs.
 func (s *Sandbox) Dir() string { return s.dir }

@@ -5,9 +5,12 @@ package progress
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/term"
 )
 
 const (
@@ -31,12 +34,35 @@ type Printer struct {
 	style Style
 }
 
+// For makes a printer for a file, as the file deserves: a terminal's lines are redrawn.
+func For(file *os.File) *Printer {
+	style := Lines
+	if term.IsTerminal(int(file.Fd())) {
+		style = Terminal
+	}
+	return New(file, style)
+}
+
 // New makes a printer. A nil out prints nothing.
 func New(out io.Writer, style Style) *Printer {
 	if out == nil {
 		out, style = io.Discard, Lines
 	}
 	return &Printer{out: out, style: style}
+}
+
+// fit cuts a line to the terminal's width: one that wraps could not be redrawn.
+func (p *Printer) fit(line string) string {
+	file, ok := p.out.(*os.File)
+	if !ok || p.style != Terminal {
+		return line
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	runes := []rune(line)
+	if err != nil || width < 2 || len(runes) < width {
+		return line
+	}
+	return string(runes[:width-2]) + "…"
 }
 
 // Say prints a line between steps.
@@ -98,7 +124,7 @@ func (s *step) print() {
 	line := s.line("…")
 	s.mu.Unlock()
 	if s.printer.style == Terminal {
-		_, _ = fmt.Fprint(s.printer.out, "\r\033[K"+line)
+		_, _ = fmt.Fprint(s.printer.out, "\r\033[K"+s.printer.fit(line))
 		return
 	}
 	_, _ = fmt.Fprintln(s.printer.out, line)
