@@ -65,8 +65,12 @@ func nextID(c *call) reply {
 	return ok(id.String())
 }
 
-func nodeRoutes() []Route {
-	kinds := []string{"bridge", "bond", "eth", "alias", "vlan", "fabric", "OVSBridge", "OVSBond", "OVSPort", "OVSIntPort", "vnet", "any_bridge", "any_local_bridge", "include_sdn"}
+func nodeRoutes(v Version) []Route {
+	kinds := []string{"bridge", "bond", "eth", "alias", "vlan", "fabric", "OVSBridge", "OVSBond", "OVSPort", "OVSIntPort", "vnet",
+		"any_bridge", "any_local_bridge", "include_sdn"}
+	if v == V84 {
+		kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "fabric" || k == "include_sdn" })
+	}
 	return []Route{
 		{Method: "GET", Path: "/nodes", local: true, handle: listNodes},
 		{Method: "GET", Path: "/nodes/{node}/status", handle: nodeStatus, permission: on("/nodes/{node}", "Sys.Audit")},

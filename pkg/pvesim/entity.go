@@ -32,14 +32,15 @@ const (
 
 // storage is one entry of storage.cfg. A storage that is not shared exists on every node with its own volumes.
 type storage struct {
-	id      proxmox.StorageID
-	typ     storageType
-	path    string
-	shared  bool
-	content []string
-	total   proxmox.Bytes
-	nodes   []proxmox.NodeName
-	used    map[proxmox.NodeName]proxmox.Bytes
+	id       proxmox.StorageID
+	typ      storageType
+	path     string
+	shared   bool
+	disabled bool
+	content  []string
+	total    proxmox.Bytes
+	nodes    []proxmox.NodeName
+	used     map[proxmox.NodeName]proxmox.Bytes
 }
 
 func (s *storage) holds(content string) bool { return slices.Contains(s.content, content) }

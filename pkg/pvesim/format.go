@@ -35,6 +35,10 @@ func checkFormat(format, value string) string {
 		return checkIPConfig(value, "ipv4")
 	case "pve-ipv6-config":
 		return checkIPConfig(value, "ipv6")
+	case "pve-hotplug-features":
+		return checkHotplug(value)
+	case "pve-startup-order":
+		return unless(matches(`(order=)?\d+(,(up|down)=\d+)*|(order|up|down)=\d+(,(order|up|down)=\d+)*`, value), "unable to parse startup options")
 	case "pve-task-status-type-list":
 		return checkTaskStatuses(value)
 	}
@@ -89,6 +93,18 @@ func checkContent(value string) string {
 	return ""
 }
 
+func checkHotplug(value string) string {
+	if value == "0" || value == "1" {
+		return ""
+	}
+	for _, feature := range tagList(value) {
+		if !slices.Contains([]string{"network", "disk", "cpu", "memory", "usb", "cloudinit"}, feature) {
+			return fmt.Sprintf("invalid hotplug feature '%s'", feature)
+		}
+	}
+	return ""
+}
+
 func checkTaskStatuses(value string) string {
 	for _, s := range tagList(value) {
 		if !slices.Contains([]string{"ok", "error", "warning", "unknown"}, s) {
@@ -121,7 +137,7 @@ func validCPUSet(value string) bool {
 
 func checkMAC(value string) string {
 	if !matches(`(?i)[a-f0-9][02468ace](:[a-f0-9]{2}){5}`, value) {
-		return "value does not look like a valid unicast MAC address\n"
+		return "value does not look like a valid unicast MAC address"
 	}
 	return ""
 }
@@ -134,7 +150,7 @@ func checkIPConfig(value, family string) string {
 	if err == nil && prefix.Addr().Is4() == (family == "ipv4") {
 		return ""
 	}
-	return fmt.Sprintf("value does not look like a valid %s network configuration\n", family)
+	return fmt.Sprintf("value does not look like a valid %s network configuration", family)
 }
 
 // validSSHKeys is the check of the decoded sshkeys option.

@@ -162,7 +162,7 @@ func (c *call) proceed() reply {
 	if name := c.params["node"]; name != "" && name != "localhost" && strings.Contains(c.route.Path, "{node}") {
 		c.node = c.World.node(proxmox.NodeName(name))
 		if c.node == nil {
-			return fail("hostname lookup '%s' failed - failed to get address info for: %s: Name or service not known", name, name)
+			return fail("hostname lookup '%s' failed - failed to get address info for: %s: Temporary failure in name resolution", name, name)
 		}
 	}
 	if !c.node.online && !c.route.local {

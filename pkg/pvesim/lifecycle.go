@@ -55,6 +55,7 @@ func (c *call) create(t *task, id proxmox.VMID, e *edit) {
 			t.end(fmt.Sprintf("unable to create VM %d - %s", id, r.failure()))
 			return
 		}
+		delete(v.config, "lock")
 		c.complete(v)
 		if c.version == V84 && tags != "" {
 			v.config["tags"] = tags
@@ -72,7 +73,6 @@ func (c *call) create(t *task, id proxmox.VMID, e *edit) {
 
 // complete adds what qemu-server gives every new VM.
 func (w *World) complete(v *vm) {
-	delete(v.config, "lock")
 	if !strings.Contains(v.config["smbios1"], "uuid=") {
 		v.config["smbios1"] = strings.TrimSuffix("uuid="+w.newUUID()+","+v.config["smbios1"], ",")
 	}

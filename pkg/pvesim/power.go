@@ -11,16 +11,20 @@ import (
 // shutdownTimeout is how long a shutdown waits for the guest when no timeout is given.
 const shutdownTimeout = 60
 
-func powerRoutes() []Route {
+func powerRoutes(v Version) []Route {
 	const path = "/nodes/{node}/qemu/{vmid}/status"
 	manage := on("/vms/{vmid}", "VM.PowerMgmt")
 	skip, timeout := boolean("skiplock"), integer("timeout").min(0)
+	start := []param{
+		skip, timeout, text("machine"), text("force-cpu"), text("migratedfrom").as("pve-node"), text("migration_network"),
+		choice("migration_type", "secure", "insecure"), text("nets-host-mtu").like(`net\d+=\d+(,net\d+=\d+)*`), text("stateuri").long(128), text("targetstorage"),
+	}
+	if v == V92 {
+		start = append(start, boolean("with-conntrack-state"))
+	}
 	return []Route{
 		{Method: "GET", Path: path + "/current", handle: currentStatus, permission: on("/vms/{vmid}", "VM.Audit")},
-		{Method: "POST", Path: path + "/start", handle: vmTask("qmstart", startVM), permission: manage, params: []param{
-			skip, timeout, text("machine"), text("force-cpu"), text("migratedfrom").as("pve-node"), text("migration_network"),
-			choice("migration_type", "secure", "insecure"), text("nets-host-mtu").like(`net\d+=\d+(,net\d+=\d+)*`), text("stateuri").long(128), text("targetstorage"),
-		}},
+		{Method: "POST", Path: path + "/start", handle: startRequest, permission: manage, params: start},
 		{Method: "POST", Path: path + "/stop", handle: stopVM, permission: manage, params: []param{
 			skip, timeout, boolean("keepActive"), text("migratedfrom").as("pve-node"), boolean("overrule-shutdown"),
 		}},
@@ -37,6 +41,13 @@ func currentStatus(c *call) reply {
 		return missingVM(c.node.name, c.vmid())
 	}
 	return ok(c.vmStatus(v))
+}
+
+func startRequest(c *call) reply {
+	if r := c.rootOnlyStart(); r.failed() {
+		return r
+	}
+	return vmTask("qmstart", startVM)(c)
 }
 
 // startVM is the worker of a start.
@@ -61,6 +72,16 @@ func startVM(c *call, t *task) {
 			t.end("")
 		})
 	}})
+}
+
+// rootOnlyStart are parameters of a start that only migration uses.
+func (c *call) rootOnlyStart() reply {
+	for _, name := range []string{"stateuri", "migratedfrom", "migration_type", "migration_network", "targetstorage", "force-cpu"} {
+		if c.has(name) && !c.who.isRoot() {
+			return invalidParam(name, "Only root may use this option.")
+		}
+	}
+	return reply{}
 }
 
 func (c *call) startRefusal(v *vm) string {
@@ -96,24 +117,45 @@ func (c *call) startFailure(v *vm) string {
 	if v.cpus() > c.node.cpus {
 		return fmt.Sprintf("MAX %d vcpus allowed per VM on this node", c.node.cpus)
 	}
-	return v.numaFailure()
+	if set := v.config["affinity"]; set != "" && lastCPU(set) >= c.node.cpus {
+		return "start failed: QEMU exited with code 1"
+	}
+	return v.numaFailure(c.node)
 }
 
-// numaFailure checks that the NUMA nodes of the config have the VM's memory, which is looked at when it is started only.
-func (v *vm) numaFailure() string {
+// lastCPU is the highest number in a cpuset such as 0-3,8 or 0-1;4-5.
+func lastCPU(set string) int {
+	last := 0
+	for _, s := range strings.FieldsFunc(set, func(r rune) bool { return r < '0' || r > '9' }) {
+		last = max(last, atoi(s, 0))
+	}
+	return last
+}
+
+// numaFailure checks the NUMA nodes of the config, which are looked at only when the VM is started.
+func (v *vm) numaFailure(n *node) string {
 	if v.config["numa"] != "1" {
 		return ""
 	}
-	total, found := 0, false
+	total, found, beyond := 0, false, false
 	format := numaFormat()
 	for i := range 8 {
-		if value := v.config[fmt.Sprintf("numa%d", i)]; value != "" {
-			p, _ := format.parse(value)
-			total, found = total+atoi(p["memory"], 0), true
+		value := v.config[fmt.Sprintf("numa%d", i)]
+		if value == "" {
+			continue
+		}
+		p, _ := format.parse(value)
+		total, found = total+atoi(p["memory"], 0), true
+		beyond = beyond || lastCPU(p["cpus"]) >= v.cpus()
+		if host := lastCPU(p["hostnodes"]); p["hostnodes"] != "" && host >= n.sockets {
+			return fmt.Sprintf("host NUMA node%d doesn't exist", host)
 		}
 	}
-	if found && proxmox.MiB(total).Bytes() != v.memory() {
+	switch {
+	case found && proxmox.MiB(total).Bytes() != v.memory():
 		return "total memory for NUMA nodes must be equal to vm static memory"
+	case beyond:
+		return "start failed: QEMU exited with code 1"
 	}
 	return ""
 }

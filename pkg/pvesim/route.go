@@ -81,7 +81,7 @@ type routeNode struct {
 
 func newRouteTable(v Version) *routeTable {
 	t := &routeTable{version: v, root: &routeNode{}}
-	for _, group := range [][]Route{clusterRoutes(), accessRoutes(), nodeRoutes(), storageRoutes(), vmRoutes(v), powerRoutes(), taskRoutes(), poolRoutes()} {
+	for _, group := range [][]Route{clusterRoutes(), accessRoutes(), nodeRoutes(v), storageRoutes(v), vmRoutes(v), powerRoutes(v), taskRoutes(), poolRoutes()} {
 		for _, r := range group {
 			t.add(&r)
 		}
@@ -91,7 +91,11 @@ func newRouteTable(v Version) *routeTable {
 }
 
 func (t *routeTable) add(r *Route) {
-	r.params = append(pathParams(r.Path), r.params...)
+	for _, p := range pathParams(r.Path) {
+		if lookup(r.params, p.name) == nil {
+			r.params = append(r.params, p)
+		}
+	}
 	t.routes = append(t.routes, r)
 	n := t.root
 	for _, part := range split(r.Path) {

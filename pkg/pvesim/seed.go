@@ -201,9 +201,21 @@ func (w *World) seedVolumes(v *vm) error {
 		if i := strings.LastIndex(string(d.volume), "."); s.fileBased() && i > 0 {
 			format = string(d.volume)[i+1:]
 		}
-		w.addVolume(&volume{key: volumeKey{s.scope(v.node), d.volume}, storage: s, content: "images", format: format, vmid: v.id, size: d.size(), used: d.size() / 5})
+		w.addVolume(&volume{
+			key: volumeKey{s.scope(v.node), d.volume}, storage: s, content: "images", format: format, vmid: v.id, size: d.size(),
+			used: d.size() / 5, parent: baseOf(d.volume),
+		})
 	}
 	return nil
+}
+
+// baseOf is the base volume in the name of a linked clone, local:100/base-100-disk-0.qcow2/110/vm-110-disk-0.qcow2; or "".
+func baseOf(id proxmox.VolumeID) proxmox.VolumeID {
+	parts := strings.Split(string(id), "/")
+	if len(parts) != 4 {
+		return ""
+	}
+	return proxmox.VolumeID(parts[0] + "/" + parts[1])
 }
 
 // AddTemplate adds a VM template: one copy per node on node-local storage, or one in all. It returns their VMIDs.

@@ -9,7 +9,12 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
-func storageRoutes() []Route {
+func storageRoutes(v Version) []Route {
+	types := []string{"btrfs", "cephfs", "cifs", "dir", "esxi", "glusterfs", "iscsi", "iscsidirect", "lvm", "lvmthin", "nfs", "pbs", "rbd", "zfs", "zfspool"}
+	if v == V92 {
+		types = slices.DeleteFunc(types, func(t string) bool { return t == "glusterfs" })
+	}
+	id := text("storage").as("pve-storage-id")
 	audit := on("/storage/{storage}", "Datastore.Audit", "Datastore.AllocateSpace")
 	upload := []param{
 		text("content").as("pve-storage-content").required(), text("checksum").needs("checksum-algorithm"),
@@ -18,7 +23,7 @@ func storageRoutes() []Route {
 	}
 	upload[0].enum = []string{"iso", "vztmpl", "import"}
 	return []Route{
-		{Method: "GET", Path: "/storage", local: true, handle: listStorageConfig, params: []param{text("type")}},
+		{Method: "GET", Path: "/storage", local: true, handle: listStorageConfig, params: []param{choice("type", types...)}},
 		{Method: "GET", Path: "/nodes/{node}/storage", handle: listStorages, params: []param{
 			text("content").as("pve-storage-content-list"), boolean("enabled"), boolean("format"), text("storage").as("pve-storage-id"), text("target").as("pve-node"),
 		}},
@@ -26,9 +31,9 @@ func storageRoutes() []Route {
 		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content", handle: listContent, permission: audit, params: []param{
 			text("content").as("pve-storage-content"), vmidParam("vmid"),
 		}},
-		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: volumeInfo, permission: audit},
+		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: volumeInfo, permission: audit, params: []param{id}},
 		{Method: "DELETE", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: deleteVolume,
-			permission: on("/storage/{storage}", "Datastore.Allocate"), params: []param{integer("delay").min(1).max(30)}},
+			permission: on("/storage/{storage}", "Datastore.Allocate"), params: []param{id, integer("delay").min(1).max(30)}},
 		{Method: "POST", Path: "/nodes/{node}/storage/{storage}/upload", handle: uploadFile,
 			permission: on("/storage/{storage}", "Datastore.AllocateTemplate"), params: upload},
 	}
@@ -49,6 +54,9 @@ func (w *World) storageFor(id proxmox.StorageID, name proxmox.NodeName) (*storag
 	s := w.storageByID(id)
 	if s == nil {
 		return nil, fmt.Sprintf("storage '%s' does not exist", id)
+	}
+	if s.disabled {
+		return nil, fmt.Sprintf("storage '%s' is disabled", id)
 	}
 	if !s.onNode(name) {
 		return nil, fmt.Sprintf("storage '%s' is not available on node '%s'", id, name)

@@ -32,7 +32,7 @@ func (c *call) theTask(privilege string) (*task, reply) {
 	upid := proxmox.UPID(c.params["upid"])
 	id, err := upid.Parse()
 	if err != nil {
-		return nil, invalidParam("upid", "unable to parse worker upid '%s'\n", upid)
+		return nil, invalidParam("upid", "unable to parse worker upid")
 	}
 	t := c.tasks.byUPID[upid]
 	if t == nil || id.Node != c.node.name {

@@ -44,8 +44,8 @@ func (x *exchange) readUpload(body io.Reader, boundary string) *reply {
 		name := part.FormName()
 		if part.FileName() != "" {
 			if name != "filename" {
-				return &reply{status: http.StatusInternalServerError, text: fmt.Sprintf("wrong field name '%s' for file upload, expected 'filename'\n", name),
-					reason: fmt.Sprintf("wrong field name '%s' for file upload, expected 'filename'", name)}
+				reason := fmt.Sprintf("wrong field name '%s' for file upload, expected 'filename' at /usr/share/perl5/PVE/APIServer/AnyEvent.pm line 1325.", name)
+				return &reply{status: http.StatusInternalServerError, text: reason + "\n", reason: reason}
 			}
 			x.file = &upload{name: part.FileName(), content: raw}
 			x.params["filename"] = cleanFileName(part.FileName())

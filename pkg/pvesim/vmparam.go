@@ -19,12 +19,12 @@ func configParams(v Version) []param {
 func generalParams() []param {
 	return []param{
 		boolean("acpi"), text("args"), boolean("autostart"), text("boot"), text("bootdisk").like(`(ide|sata|scsi|virtio)\d+`),
-		text("description").long(8192), boolean("freeze"), text("hookscript"), text("hotplug"),
+		text("description").long(8192), boolean("freeze"), text("hookscript"), text("hotplug").as("pve-hotplug-features"),
 		choice("lock", "backup", "clone", "create", "migrate", "rollback", "snapshot", "snapshot-delete", "suspending", "suspended"),
 		number("migrate_downtime").min(0), integer("migrate_speed").min(0), text("name").as("dns-name"), boolean("onboot"),
 		choice("ostype", "other", "wxp", "w2k", "w2k3", "w2k8", "wvista", "win7", "win8", "win10", "win11", "l24", "l26", "solaris"),
 		boolean("protection"), boolean("reboot"), text("startdate").like(`(now|\d{4}-\d{1,2}-\d{1,2}(T\d{1,2}:\d{1,2}:\d{1,2})?)`),
-		text("startup"), text("tags").as("pve-tag-list"), boolean("template"),
+		text("startup").as("pve-startup-order"), text("tags").as("pve-tag-list"), boolean("template"),
 		text("vmgenid").like(`(?:[a-fA-F0-9]{8}(?:-[a-fA-F0-9]{4}){3}-[a-fA-F0-9]{12}|[01])`), text("vmstatestorage").as("pve-storage-id"),
 	}
 }
@@ -36,11 +36,11 @@ func hardwareParams() []param {
 		number("cpulimit").min(0).max(128), integer("cpuunits").min(1).max(262144), choice("hugepages", "any", "2", "1024"),
 		text("ivshmem"), boolean("keephugepages"), choice("keyboard", "de", "de-ch", "da", "en-gb", "en-us", "es", "fi", "fr", "fr-be",
 			"fr-ca", "fr-ch", "hu", "is", "it", "ja", "lt", "mk", "nl", "no", "pl", "pt", "pt-br", "sv", "sl", "tr"),
-		boolean("kvm"), boolean("localtime"), text("machine"), text("memory").of(propertyString{defaultKey: "current",
+		boolean("kvm"), boolean("localtime"), text("machine").of(machineFormat()), text("memory").of(propertyString{defaultKey: "current",
 			props: []param{integer("current").min(16).required()}}),
-		boolean("numa"), text("rng0"), choice("scsihw", "lsi", "lsi53c810", "virtio-scsi-pci", "virtio-scsi-single", "megasas", "pvscsi"),
+		boolean("numa"), text("rng0").of(rngFormat()), choice("scsihw", "lsi", "lsi53c810", "virtio-scsi-pci", "virtio-scsi-single", "megasas", "pvscsi"),
 		integer("shares").min(0).max(50000), text("smbios1").long(512).of(smbiosFormat()), integer("smp").min(1),
-		integer("sockets").min(1), text("spice_enhancements"), boolean("tablet"), boolean("tdf"), integer("vcpus").min(1), text("vga"),
+		integer("sockets").min(1), text("spice_enhancements"), boolean("tablet"), boolean("tdf"), integer("vcpus").min(1), text("vga").of(vgaFormat()),
 		text("watchdog"),
 	}
 }
@@ -73,7 +73,7 @@ func editParams() []param {
 
 func createParams(v Version) []param {
 	out := append(configParams(v), vmidParam("vmid").required(), text("archive").long(255), integer("bwlimit").min(0), boolean("force").needs("archive"),
-		text("import-working-storage").as("pve-storage-id"), boolean("live-restore").needs("archive"), text("pool").as("pve-poolid"),
+		text("import-working-storage").as("pve-storage-id"), boolean("live-restore"), text("pool").as("pve-poolid"),
 		boolean("start"), text("storage").as("pve-storage-id"), boolean("unique").needs("archive"))
 	if v == V92 {
 		out = append(out, boolean("ha-managed"))
@@ -119,6 +119,26 @@ func smbiosFormat() propertyString {
 	return propertyString{props: []param{
 		text("uuid").like(`[a-fA-F0-9]{8}(?:-[a-fA-F0-9]{4}){3}-[a-fA-F0-9]{12}`), text("version").like(base64), text("serial").like(base64),
 		text("manufacturer").like(base64), text("product").like(base64), text("sku").like(base64), text("family").like(base64), boolean("base64"),
+	}}
+}
+
+func machineFormat() propertyString {
+	return propertyString{defaultKey: "type", props: []param{
+		text("type").long(40).like(`(pc|pc(-i440fx)?-\d+(\.\d+)+(\+pve\d+)?(\.pxe)?|q35|pc-q35-\d+(\.\d+)+(\+pve\d+)?(\.pxe)?|virt(?:-\d+(\.\d+)+)?(\+pve\d+)?)`),
+		boolean("enable-s3"), boolean("enable-s4"), choice("viommu", "intel", "virtio"), number("aw-bits").min(32).max(64),
+	}}
+}
+
+func rngFormat() propertyString {
+	return propertyString{defaultKey: "source", props: []param{
+		choice("source", "/dev/urandom", "/dev/random", "/dev/hwrng").required(), integer("max_bytes"), integer("period"),
+	}}
+}
+
+func vgaFormat() propertyString {
+	return propertyString{defaultKey: "type", props: []param{
+		choice("type", "cirrus", "qxl", "qxl2", "qxl3", "qxl4", "none", "serial0", "serial1", "serial2", "serial3", "std", "virtio", "virtio-gl", "vmware"),
+		integer("memory").min(4).max(512), choice("clipboard", "vnc"),
 	}}
 }
 
