@@ -18,6 +18,7 @@ CODE_MODULES := $(patsubst %/go.mod,%,$(wildcard ./go.mod test/sandbox/go.mod))
 
 OUT := out
 TOOL := go tool -modfile=hack/tools/go.mod
+CONTROL_PLANE := go -C test/sandbox run ./cmd/controlplane
 GOLANGCI_LINT := go tool -modfile=$(CURDIR)/hack/tools/golangci-lint/go.mod golangci-lint
 
 # Under `make test TEST_FLAGS='-run Clone -v'` the flags reach every go test.
@@ -51,13 +52,19 @@ build: ## Build all commands into out/bin
 test: test-unit test-e2e ## Run all tests: unit and contract tests, then the sandbox end to end
 
 .PHONY: test-unit
-test-unit: ## Run the tests of the root module with the race detector
-	$(call say,testing the root module with the race detector (the first run compiles its dependencies))
-	@CGO_ENABLED=1 go test -race -timeout $(UNIT_TIMEOUT) $(TEST_FLAGS) ./...
+test-unit: ## Run the tests of the root module with the race detector, some of them on a real API server
+	$(call say,finding etcd and kube-apiserver (the first run builds them: 6 minutes on 2 idle cores))
+	@assets=$$($(CONTROL_PLANE)); \
+	echo "==> testing the root module with the race detector (the first run compiles its dependencies)"; \
+	KUBEBUILDER_ASSETS="$$assets" CGO_ENABLED=1 go test -race -timeout $(UNIT_TIMEOUT) $(TEST_FLAGS) ./...
+
+.PHONY: assets
+assets: ## Build etcd and kube-apiserver unless they are there and print KUBEBUILDER_ASSETS for running tests by hand
+	@assets=$$($(CONTROL_PLANE)); echo "export KUBEBUILDER_ASSETS=$$assets"
 
 .PHONY: test-e2e
-test-e2e: ## Run the sandbox's scenario end to end (the first run builds Kubernetes: 6 minutes on 2 idle cores)
-	$(call say,running the sandbox end to end (the first run builds Kubernetes from its Go modules))
+test-e2e: ## Run the sandbox's scenario end to end
+	$(call say,running the sandbox end to end (the first run builds Cluster API))
 	@cd test/sandbox && go test -timeout $(E2E_TIMEOUT) -v $(TEST_FLAGS) ./...
 
 ##@ Checks
