@@ -68,7 +68,7 @@ func parseSize(s string) (proxmox.Bytes, bool) {
 func formatSize(n proxmox.Bytes) string {
 	units := []string{"", "K", "M", "G", "T"}
 	i := 0
-	for n > 0 && n%1024 == 0 && i < len(units)-1 {
+	for n%1024 == 0 && i < len(units)-1 {
 		n /= 1024
 		i++
 	}

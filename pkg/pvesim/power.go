@@ -40,7 +40,24 @@ func currentStatus(c *call) reply {
 	if v == nil {
 		return missingVM(c.node.name, c.vmid())
 	}
-	return ok(c.vmStatus(v))
+	out := c.vmStatus(v)
+	if v.running {
+		nics := map[string]any{}
+		for key := range v.config {
+			if index, is := strings.CutPrefix(key, "net"); is {
+				nics[fmt.Sprintf("tap%di%s", v.id, index)] = map[string]int{"netin": 0, "netout": 0}
+			}
+		}
+		if len(nics) > 0 {
+			out["nics"] = nics
+		}
+		if c.version == V92 {
+			for _, key := range []string{"cpusome", "cpufull", "iosome", "iofull", "memorysome", "memoryfull"} {
+				out["pressure"+key] = 0
+			}
+		}
+	}
+	return ok(out)
 }
 
 func startRequest(c *call) reply {

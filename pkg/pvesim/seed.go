@@ -201,9 +201,13 @@ func (w *World) seedVolumes(v *vm) error {
 		if i := strings.LastIndex(string(d.volume), "."); s.fileBased() && i > 0 {
 			format = string(d.volume)[i+1:]
 		}
+		size := d.size()
+		if d.cloudInit() {
+			size = cloudInitSize
+		}
 		w.addVolume(&volume{
-			key: volumeKey{s.scope(v.node), d.volume}, storage: s, content: "images", format: format, vmid: v.id, size: d.size(),
-			used: d.size() / 5, parent: baseOf(d.volume),
+			key: volumeKey{s.scope(v.node), d.volume}, storage: s, content: "images", format: format, vmid: v.id, size: size,
+			used: size / 5, parent: baseOf(d.volume),
 		})
 	}
 	return nil

@@ -144,7 +144,10 @@ func (ch *change) set(key, value string) reply {
 	case key == "tags":
 		value = normalTags(value)
 	case key == "description":
-		value = strings.TrimSuffix(value, "\n")
+		if value = strings.TrimSuffix(value, "\n"); value == "" {
+			ch.remove(key, false)
+			return reply{}
+		}
 	}
 	ch.put(key, value)
 	return reply{}
@@ -238,7 +241,7 @@ func (ch *change) prepare(key string, d *drive, old drive) reply {
 		return ch.makeCloudInit(key, d, s)
 	}
 	if gib, err := strconv.ParseFloat(rest, 64); err == nil {
-		return ch.makeDisk(d, s, proxmox.Bytes(gib*float64(1<<30)))
+		return ch.makeDisk(d, s, diskBytes(key, gib))
 	}
 	v := ch.volumes[volumeKey{s.scope(ch.vm.node), d.volume}]
 	switch {
@@ -247,7 +250,8 @@ func (ch *change) prepare(key string, d *drive, old drive) reply {
 	case v.content == "iso" && !d.cdrom():
 		return invalidParam(key, "explicit 'media=cdrom' is required for iso images")
 	}
-	d.props["size"] = formatSize(v.size)
+	// QEMU counts whole sectors of 512 bytes.
+	d.props["size"] = formatSize((v.size + 511) / 512 * 512)
 	return reply{}
 }
 
@@ -261,6 +265,17 @@ func (ch *change) makeCloudInit(key string, d *drive, s *storage) reply {
 	d.volume, d.props["media"] = id, "cdrom"
 	delete(d.props, "format")
 	return reply{}
+}
+
+// diskBytes is the size of a new disk: EFI variables and TPM state have a fixed one.
+func diskBytes(key string, gib float64) proxmox.Bytes {
+	switch key {
+	case "efidisk0":
+		return 528 << 10
+	case "tpmstate0":
+		return 4 << 20
+	}
+	return proxmox.Bytes(gib * float64(1<<30))
 }
 
 func (ch *change) makeDisk(d *drive, s *storage, size proxmox.Bytes) reply {
