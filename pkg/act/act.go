@@ -97,10 +97,30 @@ func (a *Actor) onProxmox(ctx context.Context, subject observe.MachineSubject, a
 	if _, makes := action.(plan.Clone); makes {
 		a.Memory.Touched(identity)
 	}
-	a.Memory.Changed(identity)
 	outcome, err := request(ctx, cluster, action)
+	a.remember(identity, action, err)
 	if outcome.Task != "" {
+		a.Memory.Started(identity, outcome.Task)
 		cluster.Tracker.Follow(outcome.Task, pve.Owner(subject.Key()))
 	}
 	return outcome, err
+}
+
+// remember keeps what is known of the VM's config after an action. What may have changed it unseen makes it unknown.
+func (a *Actor) remember(identity proxmox.SMBIOSUUID, action plan.Action, err error) {
+	switch action := action.(type) { //nolint:gochecksumtype // the others go through the default
+	case plan.UploadSeed, plan.DeleteSeed:
+		// of a storage, not of the VM
+	case plan.Start:
+		if err != nil {
+			a.Memory.Changed(identity)
+		}
+	case plan.EjectSeed:
+		a.Memory.Changed(identity)
+		if err == nil {
+			a.Memory.Ejected(identity, action.Config)
+		}
+	default:
+		a.Memory.Changed(identity)
+	}
 }

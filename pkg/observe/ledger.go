@@ -47,11 +47,12 @@ func NewLedger(reader client.Reader) *Ledger {
 	return &Ledger{reader: reader, pending: map[types.NamespacedName]Entry{}}
 }
 
-// Take enters a reservation, unless others were entered since the version of the ledger.
+// Take enters a reservation, unless others were entered since the version of the ledger, or the machine has one that the
+// cache does not show yet.
 func (l *Ledger) Take(entry Entry, version int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if version != l.version {
+	if _, behind := l.pending[entry.Machine]; behind || version != l.version {
 		return ErrLedgerChanged
 	}
 	l.version++
@@ -71,12 +72,12 @@ func (l *Ledger) Entries(ctx context.Context) (map[types.NamespacedName]Entry, i
 	// The lock is held over the read, so that no entry passes from pending to the cache unseen. The reader is a cache.
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	entries, err := l.written(ctx)
+	entries, existing, err := l.written(ctx)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the reservations: %w", err)
 	}
 	for machine, entry := range l.pending {
-		if written, found := entries[machine]; found && written.VMID == entry.VMID {
+		if written, found := entries[machine]; found && written.VMID == entry.VMID || !existing[machine] {
 			delete(l.pending, machine)
 			continue
 		}
@@ -85,28 +86,29 @@ func (l *Ledger) Entries(ctx context.Context) (map[types.NamespacedName]Entry, i
 	return entries, l.version, nil
 }
 
-// written returns the reservations in the specs of ProxmoxMachines.
-func (l *Ledger) written(ctx context.Context) (map[types.NamespacedName]Entry, error) {
+// written returns the reservations in the specs of ProxmoxMachines, and which ProxmoxMachines there are.
+func (l *Ledger) written(ctx context.Context) (map[types.NamespacedName]Entry, map[types.NamespacedName]bool, error) {
 	var clusters v1beta1.ProxmoxClusterList
 	var machines v1beta1.ProxmoxMachineList
 	if err := errors.Join(l.reader.List(ctx, &clusters), l.reader.List(ctx, &machines)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	byName := map[types.NamespacedName]*v1beta1.ProxmoxCluster{}
 	for i := range clusters.Items {
 		cluster := &clusters.Items[i]
 		byName[types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Labels[clusterv1.ClusterNameLabel]}] = cluster
 	}
-	entries := map[types.NamespacedName]Entry{}
+	entries, existing := map[types.NamespacedName]Entry{}, map[types.NamespacedName]bool{}
 	for i := range machines.Items {
 		machine := &machines.Items[i]
+		existing[client.ObjectKeyFromObject(machine)] = true
 		cluster := byName[types.NamespacedName{Namespace: machine.Namespace, Name: machine.Labels[clusterv1.ClusterNameLabel]}]
 		if machine.Spec.Reservation.UUID == "" || cluster == nil {
 			continue
 		}
 		entries[client.ObjectKeyFromObject(machine)] = NewEntry(machine, cluster, machine.Spec.Reservation)
 	}
-	return entries, nil
+	return entries, existing, nil
 }
 
 // NewEntry returns the entry of a machine's reservation.

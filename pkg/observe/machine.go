@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,7 +113,7 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 
 // task observes the task that was started last. One that the tracker does not know, after a restart, is followed again.
 func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) plan.Task {
-	upid := proxmox.UPID(subject.ProxmoxMachine.Status.TaskID)
+	upid := cmp.Or(o.Memory.lastTask(subject.uuid()), proxmox.UPID(subject.ProxmoxMachine.Status.TaskID))
 	id, err := upid.Parse()
 	if upid == "" || err != nil {
 		return plan.Task{}

@@ -26,9 +26,11 @@ type recollection struct {
 	untouched bool
 	config    vmconfig.Config
 	digest    proxmox.Digest
-	failed    proxmox.UPID
-	failures  int
-	retryAt   time.Time
+	// task is the last task that this process started for the VM. The cache may not show it in the status yet.
+	task     proxmox.UPID
+	failed   proxmox.UPID
+	failures int
+	retryAt  time.Time
 }
 
 // NewMemory returns an empty Memory.
@@ -60,6 +62,16 @@ func (m *Memory) isUntouched(uuid proxmox.SMBIOSUUID) (untouched bool) {
 	return untouched
 }
 
+// Started says that a task was started for the VM.
+func (m *Memory) Started(uuid proxmox.SMBIOSUUID, task proxmox.UPID) {
+	m.with(uuid, func(r *recollection) { r.task = task })
+}
+
+func (m *Memory) lastTask(uuid proxmox.SMBIOSUUID) (task proxmox.UPID) {
+	m.with(uuid, func(r *recollection) { task = r.task })
+	return task
+}
+
 func (m *Memory) keepConfig(uuid proxmox.SMBIOSUUID, config vmconfig.Config, digest proxmox.Digest) {
 	m.with(uuid, func(r *recollection) { r.config, r.digest = config, digest })
 }
@@ -67,6 +79,12 @@ func (m *Memory) keepConfig(uuid proxmox.SMBIOSUUID, config vmconfig.Config, dig
 func (m *Memory) config(uuid proxmox.SMBIOSUUID) (config vmconfig.Config, digest proxmox.Digest) {
 	m.with(uuid, func(r *recollection) { config, digest = r.config, r.digest })
 	return config, digest
+}
+
+// Ejected keeps the config of a VM whose seed was taken out of its drive. Its digest is not known, so that it serves to see
+// what is still to do, but for no further change.
+func (m *Memory) Ejected(uuid proxmox.SMBIOSUUID, config vmconfig.Config) {
+	m.keepConfig(uuid, config, "")
 }
 
 // Changed forgets the VM's config: it is about to change, or has changed.

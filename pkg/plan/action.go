@@ -83,6 +83,8 @@ type EjectSeed struct {
 	VM     VirtualMachine
 	Change vmconfig.Change
 	Digest proxmox.Digest
+	// Config is the VM's config after the change.
+	Config vmconfig.Config
 }
 
 // DeleteSeed deletes the seed ISO from its storage.

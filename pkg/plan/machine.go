@@ -290,7 +290,7 @@ func removeSeed(m Machine) Decision {
 	}
 	vm := virtualMachine(m)
 	if change := vmconfig.Eject(m.VM.Config); !change.Empty() {
-		return Do{EjectSeed{vm, change, m.VM.Digest}, Reason{RemovingSeed, "ejecting the seed ISO"}}
+		return Do{EjectSeed{VM: vm, Change: change, Digest: m.VM.Digest, Config: change.Apply(m.VM.Config)}, Reason{RemovingSeed, "ejecting the seed ISO"}}
 	}
 	return deleteSeed(m)
 }

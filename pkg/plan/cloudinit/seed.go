@@ -27,6 +27,9 @@ func (UserData) String() string { return "***" }
 // GoString hides the data.
 func (UserData) GoString() string { return "***" }
 
+// Format hides the data from every verb, also from those that would otherwise reach the text, such as %d.
+func (UserData) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("***")) }
+
 // MarshalJSON hides the data.
 func (UserData) MarshalJSON() ([]byte, error) { return []byte(`"***"`), nil }
 

@@ -93,7 +93,7 @@ func NewAddress(claim Claim, address string, prefix int32, gateway string) (Addr
 		if result.Gateway, err = netip.ParseAddr(gateway); err != nil {
 			return Address{}, fmt.Errorf("IPAddress %s: spec.gateway %q: %w", claim.Name, gateway, err)
 		}
-		result.Gateway = result.Gateway.Unmap()
+		result.Gateway = result.Gateway.Unmap().WithZone("")
 	}
 	return result, result.check()
 }

@@ -104,7 +104,9 @@ func Place(request Request, hosts []Host) (Choice, Refusals, bool) {
 		}
 		fitting = append(fitting, host)
 	}
-	slices.SortFunc(refusals, func(a, b Refusal) int { return strings.Compare(string(a.Host), string(b.Host)) })
+	slices.SortFunc(refusals, func(a, b Refusal) int {
+		return cmp.Or(strings.Compare(string(a.Host), string(b.Host)), strings.Compare(a.Reason, b.Reason)) // two regions may have a pve1
+	})
 	if len(fitting) == 0 {
 		return Choice{}, refusals, false
 	}
@@ -176,10 +178,10 @@ func refuseMemory(request Request, host Host) string {
 }
 
 func refuseTemplate(_ Request, host Host) string {
-	if host.Template.ID == 0 {
-		return host.TemplateRefusal
+	if host.Template.ID != 0 {
+		return ""
 	}
-	return ""
+	return cmp.Or(host.TemplateRefusal, "no template")
 }
 
 func refuseStorage(request Request, host Host) string {

@@ -155,8 +155,9 @@ func ParseSize(text string) proxmox.Bytes {
 	number, err := strconv.ParseFloat(digits, 64)
 	bits, known := shift[strings.TrimPrefix(text, digits)]
 	const most = 1 << 62
-	if err != nil || !known || number < 0 || number*float64(int64(1)<<bits) >= most {
+	size := number * float64(int64(1)<<bits)
+	if isSize := err == nil && known && size >= 0 && size < most; !isSize { // false for NaN, too
 		return 0
 	}
-	return proxmox.Bytes(number * float64(int64(1)<<bits))
+	return proxmox.Bytes(size)
 }

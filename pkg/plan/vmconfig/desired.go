@@ -72,7 +72,9 @@ func equal(key, observed, wanted string) bool {
 		return strings.TrimRight(observed, "\n") == strings.TrimRight(wanted, "\n")
 	case key == "tags":
 		return slices.Equal(slices.Sorted(slices.Values(Tags(observed))), slices.Sorted(slices.Values(Tags(wanted))))
-	case isIndexed(key, "net") || key == "smbios1" || isDriveKey(key):
+	case isDriveKey(key): // PVE adds the size of what is in the drive
+		return volumeOf(observed) == volumeOf(wanted) && isDisk(observed) == isDisk(wanted)
+	case isIndexed(key, "net") || key == "smbios1":
 		return sortedProperties(observed) == sortedProperties(wanted)
 	}
 	return observed == wanted
@@ -101,7 +103,8 @@ func (d Desired) encode(observed Config) Config {
 		config[device.Name] = encodeDevice(d.UUID, device, observed[device.Name])
 	}
 	if d.Seed != "" {
-		config[SeedDrive(observed)] = string(d.Seed) + ",media=cdrom"
+		drive := SeedDrive(observed)
+		config[drive] = encodeSeed(d.Seed, observed[drive])
 	}
 	return config
 }

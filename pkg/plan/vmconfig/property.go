@@ -21,7 +21,7 @@ func ParseProperties(text string) Properties {
 			continue
 		}
 		key, value, keyed := strings.Cut(part, "=")
-		if !keyed {
+		if !keyed || key == "" {
 			key, value = "", part
 		}
 		properties = append(properties, Property{key, value})
