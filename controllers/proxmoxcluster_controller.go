@@ -47,7 +47,7 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	if unowned || annotations.IsExternallyManaged(cluster) {
 		return ctrl.Result{}, nil
 	}
-	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, cluster, v1beta1.ClusterFinalizer); err != nil || added {
+	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, cluster, v1beta1.ClusterFinalizer); err != nil {
 		return ctrl.Result{}, err
 	}
 	if owner != nil {

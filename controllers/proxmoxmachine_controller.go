@@ -56,7 +56,7 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if added, err := finalizers.EnsureFinalizer(ctx, r.Client, machine, v1beta1.MachineFinalizer); err != nil || added {
+	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, machine, v1beta1.MachineFinalizer); err != nil {
 		return ctrl.Result{}, err
 	}
 	if subject.Cluster != nil {
