@@ -58,6 +58,9 @@ func (m *mailbox[K, V]) run(ctx context.Context) {
 
 func (m *mailbox[K, V]) deliver() {
 	news, listeners := m.take()
+	if len(news) == 0 {
+		return // taken with the last delivery
+	}
 	for _, listener := range listeners {
 		listener(news)
 	}
