@@ -103,8 +103,7 @@ func (d Desired) encode(observed Config) Config {
 		config[device.Name] = encodeDevice(d.UUID, device, observed[device.Name])
 	}
 	if d.Seed != "" {
-		drive := SeedDrive(observed)
-		config[drive] = encodeSeed(d.Seed, observed[drive])
+		config[SeedDrive(observed)] = string(d.Seed) + ",media=cdrom"
 	}
 	return config
 }

@@ -42,14 +42,6 @@ func seedDrives(config Config) []string {
 	return drives
 }
 
-// encodeSeed gives the drive with the seed in it. One that has it stays as it is: Proxmox VE adds the image's size.
-func encodeSeed(seed proxmox.VolumeID, observed string) string {
-	if volumeOf(observed) == string(seed) && ParseProperties(observed).Get("media") == "cdrom" {
-		return observed
-	}
-	return string(seed) + ",media=cdrom"
-}
-
 // Eject returns the change that takes the seed out of its drive and leaves the drive empty: a CD-ROM drive cannot be
 // unplugged from a running guest. It is empty when no seed is in a drive.
 func Eject(config Config) Change {
