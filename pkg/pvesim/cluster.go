@@ -217,12 +217,10 @@ func getPool(c *call) reply {
 	if p == nil {
 		return fail("pool '%s' does not exist", c.params["poolid"])
 	}
-	members := []map[string]any{}
+	members := []any{}
 	for _, id := range slices.Sorted(maps.Keys(p.members)) {
 		if v := c.vms[id]; v != nil && c.params["type"] != "storage" && c.canSee(id) {
-			entry := c.vmResource(v)
-			delete(entry, "pool")
-			members = append(members, entry)
+			members = append(members, c.vmResource(v, ""))
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.storages)) {

@@ -39,17 +39,13 @@ func (v *vm) currentStats() *vmStats {
 }
 
 func resources(c *call) reply {
-	out := []map[string]any{}
+	out := []any{}
 	wanted := c.params["type"]
 	if wanted == "" {
 		out = append(out, c.poolResources()...)
 	}
 	if wanted == "" || wanted == "vm" {
-		for _, id := range slices.Sorted(maps.Keys(c.vms)) {
-			if c.canSee(id) {
-				out = append(out, c.vmResource(c.vms[id]))
-			}
-		}
+		out = append(out, c.vmResources()...)
 	}
 	if wanted == "" || wanted == "node" {
 		for _, n := range c.nodes {
@@ -62,8 +58,24 @@ func resources(c *call) reply {
 	return ok(out)
 }
 
-func (c *call) poolResources() []map[string]any {
-	var out []map[string]any
+func (c *call) vmResources() []any {
+	pools := map[proxmox.VMID]proxmox.PoolID{}
+	for _, p := range c.pools {
+		for id := range p.members {
+			pools[id] = p.id
+		}
+	}
+	out := make([]any, 0, len(c.vms))
+	for _, id := range slices.Sorted(maps.Keys(c.vms)) {
+		if c.canSee(id) {
+			out = append(out, c.vmResource(c.vms[id], pools[id]))
+		}
+	}
+	return out
+}
+
+func (c *call) poolResources() []any {
+	var out []any
 	for _, id := range slices.Sorted(maps.Keys(c.pools)) {
 		if c.who.may("/pool/"+string(id), "Pool.Audit") {
 			out = append(out, map[string]any{"type": "pool", "id": "/pool/" + string(id), "pool": id})
@@ -72,31 +84,53 @@ func (c *call) poolResources() []map[string]any {
 	return out
 }
 
-// vmResource is a VM's entry in cluster/resources: node, pool, tags and lock are of now, the rest as last broadcast.
-func (w *World) vmResource(v *vm) map[string]any {
-	out := map[string]any{"type": "qemu", "id": "qemu/" + v.id.String(), "vmid": v.id, "node": v.node, "status": "unknown"}
-	if tags := v.config["tags"]; strings.TrimSpace(tags) != "" {
-		out["tags"] = tags
-	}
-	if pool := w.poolOf(v.id); pool != "" {
-		out["pool"] = pool
-	}
-	if v.lock() != "" {
-		out["lock"] = v.lock()
-	}
-	s := v.stats
-	if n := w.node(v.node); s == nil || n == nil || !n.online {
+// vmEntry is a VM's entry in cluster/resources. It is a struct because lists of thousands are read all the time.
+type vmEntry struct {
+	ID     string           `json:"id"`
+	Type   string           `json:"type"`
+	VMID   proxmox.VMID     `json:"vmid"`
+	Node   proxmox.NodeName `json:"node"`
+	Status string           `json:"status"`
+	Tags   string           `json:"tags,omitempty"`
+	Pool   proxmox.PoolID   `json:"pool,omitempty"`
+	Lock   string           `json:"lock,omitempty"`
+	*vmFigures
+}
+
+// vmFigures are what pvestatd broadcasts; a VM that it has not seen yet has none.
+type vmFigures struct {
+	Name      string        `json:"name"`
+	Template  int           `json:"template"`
+	MaxCPU    int           `json:"maxcpu"`
+	MaxMem    proxmox.Bytes `json:"maxmem"`
+	MaxDisk   proxmox.Bytes `json:"maxdisk"`
+	CPU       float64       `json:"cpu"`
+	Mem       proxmox.Bytes `json:"mem"`
+	Disk      int           `json:"disk"`
+	DiskRead  int           `json:"diskread"`
+	DiskWrite int           `json:"diskwrite"`
+	NetIn     int           `json:"netin"`
+	NetOut    int           `json:"netout"`
+	Uptime    int64         `json:"uptime"`
+	// MemHost is new in 9.x.
+	MemHost *int `json:"memhost,omitempty"`
+}
+
+// vmResource is the VM's entry: node, pool, tags and lock are of now, the rest as last broadcast.
+func (w *World) vmResource(v *vm, pool proxmox.PoolID) vmEntry {
+	out := vmEntry{ID: "qemu/" + v.id.String(), Type: "qemu", VMID: v.id, Node: v.node, Status: "unknown", Pool: pool, Lock: v.lock(),
+		Tags: strings.TrimSpace(v.config["tags"])}
+	s, n := v.stats, w.node(v.node)
+	if s == nil || n == nil || !n.online {
 		return out
 	}
-	maps.Copy(out, map[string]any{
-		"name": s.name, "status": s.status, "template": pveBool(v.isTemplate()), "maxcpu": s.maxCPU, "maxmem": s.maxMem, "maxdisk": s.maxDisk,
-		"cpu": 0, "mem": 0, "disk": 0, "diskread": 0, "diskwrite": 0, "netin": 0, "netout": 0, "uptime": 0,
-	})
+	out.Status = s.status
+	out.vmFigures = &vmFigures{Name: s.name, Template: pveBool(v.isTemplate()), MaxCPU: s.maxCPU, MaxMem: s.maxMem, MaxDisk: s.maxDisk}
 	if w.version == V92 {
-		out["memhost"] = 0
+		out.MemHost = new(int)
 	}
 	if s.running {
-		maps.Copy(out, map[string]any{"uptime": int64(w.clock.Since(s.started).Seconds()), "cpu": 0.02, "mem": s.maxMem / 2})
+		out.Uptime, out.CPU, out.Mem = int64(w.clock.Since(s.started).Seconds()), 0.02, s.maxMem/2
 	}
 	return out
 }
@@ -113,8 +147,8 @@ func (w *World) nodeResource(n *node) map[string]any {
 	return out
 }
 
-func (c *call) storageResources() []map[string]any {
-	var out []map[string]any
+func (c *call) storageResources() []any {
+	var out []any
 	for _, s := range c.storages {
 		for _, n := range c.nodes {
 			if s.onNode(n.name) && c.canSeeStorage(s.id) {
