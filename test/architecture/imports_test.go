@@ -124,7 +124,7 @@ var importLaws = []importLaw{
 	{
 		name:       "packages do not know the controllers",
 		appliesTo:  pathSet{"./pkg/...", "./api/..."},
-		forbidden:  pathSet{"./controllers/...", "./cmd/...", "./test/..."},
+		forbidden:  pathSet{"./controllers/...", "./webhooks/...", "./cmd/...", "./test/..."},
 		transitive: true,
 	},
 	{
