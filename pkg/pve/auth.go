@@ -3,6 +3,7 @@ package pve
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -145,18 +146,19 @@ func (a *ticketAuthenticator) askTicket(req *http.Request) (ticket, error) {
 	if err != nil {
 		return ticket{}, err
 	}
-	return login.readTicket(a.region, answer)
+	defer func() { _ = answer.Body.Close() }()
+	return login.readTicket(a.region, answer.Body)
 }
 
 // readTicket takes the ticket out of the answer to a login.
-func (c *call) readTicket(region proxmox.RegionName, answer *http.Response) (ticket, error) {
+func (c *call) readTicket(region proxmox.RegionName, answer io.Reader) (ticket, error) {
 	var granted struct {
 		Data struct {
 			Ticket scalar `json:"ticket"`
 			CSRF   scalar `json:"CSRFPreventionToken"`
 		} `json:"data"`
 	}
-	err := json.NewDecoder(answer.Body).Decode(&granted)
+	err := json.NewDecoder(answer).Decode(&granted)
 	if err == nil && (granted.Data.Ticket == "" || strings.HasPrefix(string(granted.Data.Ticket), "PVE:!tfa!")) {
 		err = errors.New("no ticket without a second factor")
 	}

@@ -103,9 +103,6 @@ func (c *call) target() string {
 	return c.path + "?" + c.params.Encode()
 }
 
-// reads says that the request changes nothing and may be repeated.
-func (c *call) reads() bool { return c.method == http.MethodGet || c.path == ticketPath }
-
 // failure starts the error of this call.
 func (c *call) failure(region proxmox.RegionName) *Error {
 	return &Error{Region: region, Method: c.method, Path: c.path}

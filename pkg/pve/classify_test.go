@@ -193,12 +193,18 @@ func TestErrorText(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&pve.Error{Method: "PUT", Path: "/nodes/pve1/qemu/101/config", Status: 500, Reason: "VM is locked (clone)", Message: "VM is locked (clone)"},
-			"PUT /nodes/pve1/qemu/101/config: 500 VM is locked (clone)"},
-		{&pve.Error{Method: "POST", Path: "/a", Status: 500, Reason: "first line", Message: "first line\nsecond line"},
-			"POST /a: 500 first line second line"},
-		{&pve.Error{Method: "POST", Path: "/a", Status: 400, Reason: "Parameter verification failed.", Params: map[string]string{"b": "bad\n", "a": "worse"}},
-			"POST /a: 400 Parameter verification failed. a: worse; b: bad"},
+		{
+			&pve.Error{Method: "PUT", Path: "/nodes/pve1/qemu/101/config", Status: 500, Reason: "VM is locked (clone)", Message: "VM is locked (clone)"},
+			"PUT /nodes/pve1/qemu/101/config: 500 VM is locked (clone)",
+		},
+		{
+			&pve.Error{Method: "POST", Path: "/a", Status: 500, Reason: "first line", Message: "first line\nsecond line"},
+			"POST /a: 500 first line second line",
+		},
+		{
+			&pve.Error{Method: "POST", Path: "/a", Status: 400, Reason: "Parameter verification failed.", Params: map[string]string{"b": "bad\n", "a": "worse"}},
+			"POST /a: 400 Parameter verification failed. a: worse; b: bad",
+		},
 		{&pve.Error{Method: "GET", Path: "/a", Cause: errors.New("dial tcp: connection refused")}, "GET /a: dial tcp: connection refused"},
 		{&pve.TaskError{UPID: "UPID:pve1:1:1:1:qmclone:101:root@pam:", ExitStatus: "VM is locked (clone)"}, "task qmclone 101 on pve1: VM is locked (clone)"},
 		{&pve.TaskError{UPID: "UPID:pve1:1:1:1:imgcopy::root@pam:", ExitStatus: "x"}, "task imgcopy on pve1: x"},

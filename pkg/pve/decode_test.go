@@ -18,13 +18,26 @@ func TestScalar(t *testing.T) {
 		integer    int64
 		flag       bool
 	}{
-		{`1`, "1", 1, 1, true}, {`"1"`, "1", 1, 1, true}, {`true`, "1", 1, 1, true}, {`1.0`, "1.0", 1, 1, true},
-		{`0`, "0", 0, 0, false}, {`""`, "", 0, 0, false}, {`false`, "0", 0, 0, false}, {`null`, "", 0, 0, false},
-		{`0.5`, "0.5", 0.5, 0, false}, {`"on"`, "on", 0, 0, true}, {`"x"`, "x", 0, 0, false},
-		{`134217728`, "134217728", 134217728, 134217728, false}, {`1e9`, "1e9", 1e9, 1_000_000_000, false},
+		{`1`, "1", 1, 1, true},
+		{`"1"`, "1", 1, 1, true},
+		{`true`, "1", 1, 1, true},
+		{`1.0`, "1.0", 1, 1, true},
+		{`0`, "0", 0, 0, false},
+		{`""`, "", 0, 0, false},
+		{`false`, "0", 0, 0, false},
+		{`null`, "", 0, 0, false},
+		{`0.5`, "0.5", 0.5, 0, false},
+		{`"on"`, "on", 0, 0, true},
+		{`"x"`, "x", 0, 0, false},
+		{`134217728`, "134217728", 134217728, 134217728, false},
+		{`1e9`, "1e9", 1e9, 1_000_000_000, false},
 		{`9223372036854775807`, "9223372036854775807", math.MaxInt64, math.MaxInt64, false},
-		{`1e300`, "1e300", 1e300, math.MaxInt64, false}, {`-1e300`, "-1e300", -1e300, math.MinInt64, false},
-		{`"NaN"`, "NaN", 0, 0, false}, {`"Inf"`, "Inf", 0, 0, false}, {`{"a": 1}`, `{"a":1}`, 0, 0, false}, {`[ 1 ]`, `[1]`, 0, 0, false},
+		{`1e300`, "1e300", 1e300, math.MaxInt64, false},
+		{`-1e300`, "-1e300", -1e300, math.MinInt64, false},
+		{`"NaN"`, "NaN", 0, 0, false},
+		{`"Inf"`, "Inf", 0, 0, false},
+		{`{"a": 1}`, `{"a":1}`, 0, 0, false},
+		{`[ 1 ]`, `[1]`, 0, 0, false},
 		{`"\ud800"`, "\uFFFD", 0, 0, false},
 	}
 	for _, c := range cases {
@@ -48,7 +61,7 @@ func TestScalarUnits(t *testing.T) {
 	if got := scalar("-5").bytes(); got != 0 {
 		t.Errorf("-5 is %v bytes", got)
 	}
-	if got := scalar("1e300").seconds(); got < 0 || got > math.MaxInt64 {
+	if got := scalar("1e300").seconds(); got < 0 {
 		t.Errorf("1e300 s is %v", got)
 	}
 	if got := scalar("60").seconds(); got != time.Minute {

@@ -71,11 +71,17 @@ func startInventory(t *testing.T, source resourceLister, listeners ...func([]VMC
 	return inventory
 }
 
+// advance lets time pass in a synctest bubble, and what is due then happen.
+func advance(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
 func TestInventoryPollsAtItsInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fakeLister{resources: []Resource{guest(101, "pve1", "running")}}
 		inventory := startInventory(t, source)
-		time.Sleep(10*time.Minute - time.Second)
+		advance(10*time.Minute - time.Second)
 		if source.count() != 120 {
 			t.Errorf("asked %d times in 10 minutes", source.count())
 		}
@@ -112,7 +118,7 @@ func TestInventoryKeepsItsSnapshotOverErrors(t *testing.T) {
 		synctest.Wait()
 		at := inventory.Snapshot().At
 		source.set(errAway)
-		time.Sleep(time.Hour)
+		advance(time.Hour)
 		failed := inventory.Snapshot()
 		if _, ok := failed.VM(101); !ok || ClassOf(failed.Err) != Unreachable || !failed.At.Equal(at) {
 			t.Errorf("after errors: %v at %v, has 101: %v", failed.Err, failed.At, ok)
@@ -121,7 +127,7 @@ func TestInventoryKeepsItsSnapshotOverErrors(t *testing.T) {
 			t.Errorf("asked %d times in an hour without an answer", n)
 		}
 		source.set(nil, guest(102, "pve1", "running"))
-		time.Sleep(2 * maxBackoff)
+		advance(2 * maxBackoff)
 		if healed := inventory.Snapshot(); healed.Err != nil || time.Since(healed.At) > DefaultPollInterval {
 			t.Errorf("after it healed: %v, age %v", healed.Err, time.Since(healed.At))
 		}
@@ -153,7 +159,7 @@ func TestRefreshIsShared(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range 100 {
 			group.Go(func() {
-				time.Sleep(time.Duration(i) * 9 * time.Millisecond)
+				<-time.After(time.Duration(i) * 9 * time.Millisecond)
 				after := time.Now()
 				if err := inventory.Refresh(t.Context(), after); err != nil {
 					t.Error(err)
@@ -185,7 +191,7 @@ func TestRefreshFails(t *testing.T) {
 		if err := inventory.Refresh(ctx, time.Now()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		time.Sleep(2 * time.Second)
+		advance(2 * time.Second)
 	})
 }
 
@@ -210,10 +216,9 @@ func TestInventoryTellsChanges(t *testing.T) {
 		source := &fakeLister{resources: []Resource{guest(101, "pve1", "running"), guest(102, "pve1", "running")}}
 		var told [][]VMChange
 		startInventory(t, source, func(changes []VMChange) { told = append(told, changes) })
-		time.Sleep(time.Minute)
+		advance(time.Minute)
 		source.set(nil, guest(101, "pve2", "running"), guest(103, "pve1", "unknown"))
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		advance(time.Minute)
 		if len(told) != 2 || len(told[0]) != 2 || len(told[1]) != 3 {
 			t.Fatalf("told %v", told)
 		}
@@ -240,10 +245,10 @@ func TestListenerThatHangs(t *testing.T) {
 			<-release
 			told = append(told, changes...)
 		})
-		time.Sleep(time.Minute)
+		advance(time.Minute)
 		for _, status := range []string{"running", "stopped", "paused"} {
 			source.set(nil, guest(101, "pve1", status))
-			time.Sleep(time.Minute)
+			advance(time.Minute)
 		}
 		if source.count() < 40 {
 			t.Errorf("asked %d times only", source.count())

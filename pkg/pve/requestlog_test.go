@@ -56,7 +56,8 @@ func TestRequestLog(t *testing.T) {
 		{
 			Region: "test", Endpoint: host, Method: "PUT", Path: "/nodes/pve1/qemu/101/config", Status: 200,
 			Params: map[string]string{"cipassword": "***", "sshkeys": "***", "cores": "2"},
-		}, {
+		},
+		{
 			Region: "test", Endpoint: host, Method: "POST", Path: "/nodes/pve1/storage/local/upload", Status: 200,
 			Params: map[string]string{
 				"content": "iso", "filename": "seed.iso", "checksum-algorithm": "sha256", "checksum": sum,

@@ -403,8 +403,14 @@ func TestPermissionsAllow(t *testing.T) {
 		path, privilege string
 		want            bool
 	}{
-		{"/", "Sys.Audit", true}, {"/", "Local", true}, {"/nodes/pve1", "Sys.Audit", true}, {"/nodes/pve1", "Local", false},
-		{"/vms/101", "VM.Audit", true}, {"/vms/100", "VM.Clone", true}, {"/vms/100/x", "VM.Clone", false}, {"/vms/101", "VM.Clone", false},
+		{"/", "Sys.Audit", true},
+		{"/", "Local", true},
+		{"/nodes/pve1", "Sys.Audit", true},
+		{"/nodes/pve1", "Local", false},
+		{"/vms/101", "VM.Audit", true},
+		{"/vms/100", "VM.Clone", true},
+		{"/vms/100/x", "VM.Clone", false},
+		{"/vms/101", "VM.Clone", false},
 		{"", "Sys.Audit", false},
 	}
 	for _, c := range cases {

@@ -112,13 +112,13 @@ func TestTrackerAsksNothingWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newFakeTasks()
 		tracker, _ := startTracker(t, source)
-		time.Sleep(time.Hour)
+		advance(time.Hour)
 		if lists, _ := source.counts(""); lists != 0 {
 			t.Errorf("asked %d times without a task", lists)
 		}
 		source.list(taskNumber(1), Running, "OK")
 		tracker.Follow(taskNumber(1), owner)
-		time.Sleep(time.Hour)
+		advance(time.Hour)
 		if lists, _ := source.counts(""); lists > 2 {
 			t.Errorf("asked %d times after the task had ended", lists)
 		}
@@ -133,7 +133,7 @@ func TestTrackerAsksOnceForAll(t *testing.T) {
 			source.list(taskNumber(i), Running, "")
 			tracker.Follow(taskNumber(i), Owner{Name: fmt.Sprint(i)})
 		}
-		time.Sleep(30*time.Second - time.Millisecond)
+		advance(30*time.Second - time.Millisecond)
 		if lists, asks := source.counts(taskNumber(0)); lists != 30 || asks != 0 {
 			t.Errorf("200 tasks cost %d lists and %d questions in 30 s", lists, asks)
 		}
@@ -143,7 +143,7 @@ func TestTrackerAsksOnceForAll(t *testing.T) {
 		for i := range 200 {
 			source.list(taskNumber(i), Running, "OK")
 		}
-		time.Sleep(2 * time.Second)
+		advance(2 * time.Second)
 		if tracker.InFlight() != 0 || len(log.all()) != 200 {
 			t.Errorf("%d in flight, told %d", tracker.InFlight(), len(log.all()))
 		}
@@ -157,8 +157,11 @@ func TestOutcomes(t *testing.T) {
 		warnings int
 		class    Class
 	}{
-		{"OK", Succeeded, 0, None}, {"WARNINGS: 1", Succeeded, 1, None}, {"WARNINGS: many", Succeeded, 0, None},
-		{"VM is locked (clone)", Failed, 0, Locked}, {"unexpected status", Failed, 0, Interrupted},
+		{"OK", Succeeded, 0, None},
+		{"WARNINGS: 1", Succeeded, 1, None},
+		{"WARNINGS: many", Succeeded, 0, None},
+		{"VM is locked (clone)", Failed, 0, Locked},
+		{"unexpected status", Failed, 0, Interrupted},
 	}
 	synctest.Test(t, func(t *testing.T) {
 		source := newFakeTasks()
@@ -167,7 +170,7 @@ func TestOutcomes(t *testing.T) {
 			source.list(taskNumber(i), Running, c.exit)
 			tracker.Follow(taskNumber(i), owner)
 		}
-		time.Sleep(2 * time.Second)
+		advance(2 * time.Second)
 		for i, c := range cases {
 			got, known := tracker.Outcome(taskNumber(i))
 			if !known || !got.Ended() || got.State != c.state || got.Warnings != c.warnings || got.ExitStatus != c.exit || ClassOf(got.Err) != c.class {
@@ -191,9 +194,9 @@ func TestEveryOwnerIsTold(t *testing.T) {
 		if got, known := tracker.Outcome(taskNumber(1)); !known || got.State != Running || got.Ended() {
 			t.Errorf("got %+v, %v", got, known)
 		}
-		time.Sleep(3 * time.Second)
+		advance(3 * time.Second)
 		source.list(taskNumber(1), Running, "OK")
-		time.Sleep(2 * time.Second)
+		advance(2 * time.Second)
 		tracker.Follow(taskNumber(1), Owner{Name: "late"})
 		synctest.Wait()
 		var names []string
@@ -214,14 +217,14 @@ func TestMissedTask(t *testing.T) {
 		source.onNode[taskNumber(1)] = TaskStatus{State: Running}
 		tracker, log := startTracker(t, source)
 		tracker.Follow(taskNumber(1), owner)
-		time.Sleep(30 * time.Second)
+		advance(30 * time.Second)
 		if _, asks := source.counts(taskNumber(1)); asks < 7 || asks > 10 {
 			t.Errorf("asked the node %d times in 30 s, want every third tick", asks)
 		}
 		source.mu.Lock()
 		source.onNode[taskNumber(1)] = TaskStatus{State: Failed, ExitStatus: "unexpected status"}
 		source.mu.Unlock()
-		time.Sleep(5 * time.Second)
+		advance(5 * time.Second)
 		if got, _ := tracker.Outcome(taskNumber(1)); got.State != Failed || len(log.all()) != 1 {
 			t.Errorf("got %+v, told %v", got, log.all())
 		}
@@ -238,7 +241,7 @@ func TestForgottenTask(t *testing.T) {
 		if got, _ := tracker.Outcome("nonsense"); got.State != Unknown {
 			t.Errorf("a malformed task: %+v", got)
 		}
-		time.Sleep(10 * time.Second)
+		advance(10 * time.Second)
 		if got, _ := tracker.Outcome(taskNumber(1)); got.State != Unknown || !got.Ended() || got.Err == nil || len(log.all()) != 2 {
 			t.Errorf("got %+v, told %v", got, log.all())
 		}
@@ -254,14 +257,14 @@ func TestDeadNode(t *testing.T) {
 			source.askErr[taskNumber(i)], source.askDelay[taskNumber(i)] = errAway, 30*time.Second
 			tracker.Follow(taskNumber(i), owner)
 		}
-		time.Sleep(10 * time.Second)
+		advance(10 * time.Second)
 		source.list(taskNumber(99), Running, "OK")
 		tracker.Follow(taskNumber(99), owner)
-		time.Sleep(2 * time.Second)
+		advance(2 * time.Second)
 		if len(log.all()) != 1 {
 			t.Errorf("told %v", log.all())
 		}
-		time.Sleep(10 * time.Minute)
+		advance(10 * time.Minute)
 		total := 0
 		for i := range 20 {
 			_, asks := source.counts(taskNumber(i))
@@ -282,7 +285,7 @@ func TestListThatFails(t *testing.T) {
 		source.listErr = errAway
 		tracker, log := startTracker(t, source)
 		tracker.Follow(taskNumber(1), owner)
-		time.Sleep(10 * time.Minute)
+		advance(10 * time.Minute)
 		lists, asks := source.counts(taskNumber(1))
 		if lists < 15 || lists > 60 || asks != 0 {
 			t.Errorf("asked %d times, and the node %d times, in 10 minutes without an answer", lists, asks)
@@ -294,7 +297,7 @@ func TestListThatFails(t *testing.T) {
 		source.listErr = nil
 		source.mu.Unlock()
 		source.list(taskNumber(1), Running, "OK")
-		time.Sleep(time.Minute)
+		advance(time.Minute)
 		if got, _ := tracker.Outcome(taskNumber(1)); got.State != Succeeded || got.Err != nil || len(log.all()) != 1 {
 			t.Errorf("got %+v, told %v", got, log.all())
 		}
@@ -308,14 +311,14 @@ func TestOutcomesAreForgotten(t *testing.T) {
 		finish := func(n int) {
 			source.list(taskNumber(n), Running, "OK")
 			tracker.Follow(taskNumber(n), owner)
-			time.Sleep(5 * time.Second)
+			advance(5 * time.Second)
 		}
 		finish(1)
-		time.Sleep(outcomeAge / 2)
+		advance(outcomeAge / 2)
 		if _, known := tracker.Outcome(taskNumber(1)); !known {
 			t.Error("forgotten too early")
 		}
-		time.Sleep(outcomeAge)
+		advance(outcomeAge)
 		finish(2)
 		if _, known := tracker.Outcome(taskNumber(1)); known {
 			t.Error("not forgotten")

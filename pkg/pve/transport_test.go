@@ -103,8 +103,13 @@ func TestReadsAreNotRepeatedForEver(t *testing.T) {
 		reason string
 		sent   int
 	}{
-		{596, "Connection timed out", 3}, {595, "Connection refused", 3}, {595, "No route to host", 1}, {503, "Busy", 3},
-		{500, "VM is locked (clone)", 1}, {401, "No ticket", 1}, {403, "Permission check failed", 1},
+		{596, "Connection timed out", 3},
+		{595, "Connection refused", 3},
+		{595, "No route to host", 1},
+		{503, "Busy", 3},
+		{500, "VM is locked (clone)", 1},
+		{401, "No ticket", 1},
+		{403, "Permission check failed", 1},
 	}
 	for _, c := range cases {
 		var seen journal

@@ -131,11 +131,11 @@ func (p property) checkType(value string) error {
 			return fmt.Errorf("type check ('boolean') failed - got %q", value)
 		}
 	case "integer":
-		if n, err := strconv.ParseInt(value, 10, 64); err != nil {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
 			return fmt.Errorf("type check ('integer') failed - got %q", value)
-		} else {
-			return p.checkRange(float64(n))
 		}
+		return p.checkRange(float64(n))
 	case "number":
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {

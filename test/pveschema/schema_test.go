@@ -68,8 +68,10 @@ func TestValidate(t *testing.T) {
 		{name: "resize disk", method: "PUT", path: "/nodes/pve1/qemu/101/resize", params: map[string]string{"disk": "net0", "size": "1G"}, wrong: "none of"},
 		{name: "volume with slashes", method: "DELETE", path: "/nodes/pve1/storage/local/content/local:iso/a.iso"},
 		{name: "volume escaped", method: "DELETE", path: "/nodes/pve1/storage/local/content/local:iso%2Fa.iso"},
-		{name: "checksum without algorithm", method: "POST", path: "/nodes/pve1/storage/local/upload",
-			params: map[string]string{"content": "iso", "filename": "a.iso", "checksum": "00"}, wrong: "requires checksum-algorithm"},
+		{
+			name: "checksum without algorithm", method: "POST", path: "/nodes/pve1/storage/local/upload",
+			params: map[string]string{"content": "iso", "filename": "a.iso", "checksum": "00"}, wrong: "requires checksum-algorithm",
+		},
 	}
 	for _, version := range []string{"8.4", "9.2"} {
 		schema := load(t, version)
