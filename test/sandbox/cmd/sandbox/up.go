@@ -90,8 +90,8 @@ func (f upFlags) play(ctx context.Context, scenario sandbox.Scenario) error {
 }
 
 const nextSteps = `What to try next:
-  make sandbox KEEP=1               the same, but keep it running
-  go run ./cmd/capve sandbox --help  all there is`
+  go run ./cmd/capve sandbox up --keep   the same, but keep it running
+  go run ./cmd/capve sandbox --help      all there is`
 
 // keep leaves the sandbox running until the user has had enough.
 func keep(ctx context.Context, scenario sandbox.Scenario) error {
