@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -16,13 +17,18 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
-func main() {
+func main() { os.Exit(serve()) }
+
+// serve returns the exit code.
+func serve() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "pvesim:", err)
-		os.Exit(1)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		_, _ = fmt.Fprintln(os.Stderr, "pvesim:", err)
+		return 1
 	}
+	return 0
 }
 
 // options are the flags.
@@ -75,7 +81,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		defer func() { _ = os.RemoveAll(dir) }()
 		o.caFile = filepath.Join(dir, "ca.pem")
 	}
-	if err := os.WriteFile(o.caFile, server.CAPEM, 0o644); err != nil {
+	if err := os.WriteFile(o.caFile, server.CAPEM, 0o600); err != nil {
 		return fmt.Errorf("write the CA file: %w", err)
 	}
 	printEnvironment(out, server, o.caFile)

@@ -22,7 +22,6 @@ type api struct {
 	t      *testing.T
 	server *pvesim.Server
 	client *http.Client
-	auth   string
 }
 
 // result is an answer: the reason phrase is where Proxmox VE puts its messages.

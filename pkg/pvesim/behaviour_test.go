@@ -84,13 +84,13 @@ func TestAuthentication(t *testing.T) {
 		t.Fatal(err)
 	}
 	cookie := "PVEAuthCookie=" + body.Data.Ticket
-	if got := send("GET", "/nodes", "", "Cookie", cookie); got.StatusCode != 200 {
+	if got := send("GET", "/nodes", "", "Cookie", cookie); got.StatusCode != http.StatusOK {
 		t.Errorf("GET with a ticket: %s", got.Status)
 	}
 	if got := send("POST", "/pools", "poolid=x", "Cookie", cookie, form, "application/x-www-form-urlencoded"); got.Status != "401 Permission denied - invalid csrf token" {
 		t.Errorf("POST without CSRF token: %s", got.Status)
 	}
-	if got := send("PUT", "/nodes/pve1/qemu/9001/config", "affinity=0-3", "Cookie", cookie, "CSRFPreventionToken", body.Data.CSRFPreventionToken, form, "application/x-www-form-urlencoded"); got.StatusCode != 200 {
+	if got := send("PUT", "/nodes/pve1/qemu/9001/config", "affinity=0-3", "Cookie", cookie, "CSRFPreventionToken", body.Data.CSRFPreventionToken, form, "application/x-www-form-urlencoded"); got.StatusCode != http.StatusOK {
 		t.Errorf("root-only option by ticket: %s", got.Status)
 	}
 	if got := a.do("PUT", "/nodes/pve1/qemu/9001/config", "affinity", "0-3"); got.reason != "only root can set 'affinity' config" {
@@ -134,7 +134,7 @@ func TestFaults(t *testing.T) {
 	const clone = "/nodes/{node}/qemu/{vmid}/clone"
 	fault := bytes.NewBufferString(`{"method":"POST","path":"` + clone + `","nth":2,"when":"drop-reply"}`)
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, a.server.URL+"/pvesim/faults", fault)
-	if r := a.send(req); r.status != 200 {
+	if r := a.send(req); r.status != http.StatusOK {
 		t.Fatalf("add a fault: %+v", r)
 	}
 	a.server.World.AddFault(pvesim.Fault{VMID: 202, When: pvesim.Before, Status: 596, Reason: "Connection timed out"})
@@ -204,8 +204,10 @@ func TestGuestsReportWhyTheyFail(t *testing.T) {
 		"no seed label":  {"other", map[string]string{"meta-data": "instance-id: i", "user-data": ""}, "no CD-ROM with the volume label cidata"},
 		"no user-data":   {"cidata", map[string]string{"meta-data": "instance-id: i"}, "no file user-data"},
 		"no instance-id": {"cidata", map[string]string{"meta-data": "a: b", "user-data": ""}, "meta-data has no instance-id"},
-		"foreign MAC": {"cidata", map[string]string{"meta-data": "instance-id: i", "user-data": "",
-			"network-config": "version: 2\nethernets:\n  e: {match: {macaddress: 'bc:24:11:00:00:01'}, addresses: [10.0.0.1/24]}\n"}, "wants MAC address BC:24:11:00:00:01"},
+		"foreign MAC": {"cidata", map[string]string{
+			"meta-data": "instance-id: i", "user-data": "",
+			"network-config": "version: 2\nethernets:\n  e: {match: {macaddress: 'bc:24:11:00:00:01'}, addresses: [10.0.0.1/24]}\n",
+		}, "wants MAC address BC:24:11:00:00:01"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -243,7 +245,8 @@ func BenchmarkResources(b *testing.B) {
 	for i := range 2000 {
 		node := proxmox.NodeName([]string{"pve1", "pve2", "pve3"}[i%3])
 		if err := w.AddVM(pvesim.VMSpec{VMID: proxmox.VMID(10_000 + i), Node: node, State: "running", Config: map[string]string{
-			"name": "vm", "net0": "virtio,bridge=vmbr0", "scsi0": "local-lvm:vm-1-disk-0,size=10G"}}); err != nil {
+			"name": "vm", "net0": "virtio,bridge=vmbr0", "scsi0": "local-lvm:vm-1-disk-0,size=10G",
+		}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -253,7 +256,7 @@ func BenchmarkResources(b *testing.B) {
 		req, _ := http.NewRequestWithContext(b.Context(), http.MethodGet, "https://pve/api2/json/cluster/resources", nil)
 		req.Header.Set("Authorization", token.Header())
 		resp, err := client.Do(req)
-		if err != nil || resp.StatusCode != 200 {
+		if err != nil || resp.StatusCode != http.StatusOK {
 			b.Fatal(err, resp)
 		}
 		_ = resp.Body.Close()

@@ -2,7 +2,6 @@ package pvesim
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -66,8 +65,10 @@ func nextID(c *call) reply {
 }
 
 func nodeRoutes(v Version) []Route {
-	kinds := []string{"bridge", "bond", "eth", "alias", "vlan", "fabric", "OVSBridge", "OVSBond", "OVSPort", "OVSIntPort", "vnet",
-		"any_bridge", "any_local_bridge", "include_sdn"}
+	kinds := []string{
+		"bridge", "bond", "eth", "alias", "vlan", "fabric", "OVSBridge", "OVSBond", "OVSPort", "OVSIntPort", "vnet",
+		"any_bridge", "any_local_bridge", "include_sdn",
+	}
 	if v == V84 {
 		kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "fabric" || k == "include_sdn" })
 	}
@@ -84,7 +85,7 @@ func listNodes(c *call) reply {
 	for _, n := range c.nodes {
 		entry := map[string]any{"type": "node", "id": "node/" + string(n.name), "node": n.name, "status": n.status(), "ssl_fingerprint": n.fingerprint()}
 		if n.online {
-			maps.Copy(entry, c.nodeUsage(n))
+			maps.Copy(entry, c.nodeUsage(n).entry())
 		}
 		out = append(out, entry)
 	}
@@ -110,8 +111,16 @@ func (n *node) fingerprint() string {
 
 func pveByte(b bool) byte { return byte(pveBool(b)) }
 
+// usage is the load of a node.
+type usage struct {
+	cpus                         int
+	cpu                          float64
+	memory, used, disk, diskUsed proxmox.Bytes
+	uptime                       int64
+}
+
 // nodeUsage are the load figures of a node: the host's own share and what its running VMs have.
-func (w *World) nodeUsage(n *node) map[string]any {
+func (w *World) nodeUsage(n *node) usage {
 	used, cpu := proxmox.MiB(2048).Bytes(), 0.01
 	for _, v := range w.vms {
 		if v.node == n.name && v.running {
@@ -119,23 +128,27 @@ func (w *World) nodeUsage(n *node) map[string]any {
 			cpu += 0.02 * float64(v.cpus()) / float64(n.cpus)
 		}
 	}
-	disk := proxmox.GiB(8).Bytes()
+	return usage{
+		cpus: n.cpus, cpu: min(cpu, 1), memory: n.memory.Bytes(), used: min(used, n.memory.Bytes()), disk: proxmox.GiB(94).Bytes(),
+		diskUsed: proxmox.GiB(8).Bytes(), uptime: int64(w.clock.Since(n.booted).Seconds()),
+	}
+}
+
+func (u usage) entry() map[string]any {
 	return map[string]any{
-		"maxcpu": n.cpus, "cpu": min(cpu, 1), "maxmem": n.memory.Bytes(), "mem": min(used, n.memory.Bytes()), "disk": disk,
-		"maxdisk": proxmox.GiB(94).Bytes(), "uptime": int64(w.clock.Since(n.booted).Seconds()), "level": "",
+		"maxcpu": u.cpus, "cpu": u.cpu, "maxmem": u.memory, "mem": u.used, "maxdisk": u.disk, "disk": u.diskUsed, "uptime": u.uptime, "level": "",
 	}
 }
 
 func nodeStatus(c *call) reply {
 	n := c.node
-	usage := c.nodeUsage(n)
-	total, used := n.memory.Bytes(), usage["mem"].(proxmox.Bytes)
+	u := c.nodeUsage(n)
 	return ok(map[string]any{
-		"uptime": usage["uptime"], "cpu": usage["cpu"], "wait": 0, "idle": 0, "loadavg": []string{"0.20", "0.15", "0.10"},
+		"uptime": u.uptime, "cpu": u.cpu, "wait": 0, "idle": 0, "loadavg": []string{"0.20", "0.15", "0.10"},
 		"pveversion": "pve-manager/" + c.version.full() + "/pvesim", "kversion": "Linux 6.8.12-pve #1 SMP PREEMPT_DYNAMIC",
-		"memory": map[string]any{"total": total, "used": used, "free": total - used, "available": total - used},
+		"memory": map[string]any{"total": u.memory, "used": u.used, "free": u.memory - u.used, "available": u.memory - u.used},
 		"swap":   map[string]any{"total": 0, "used": 0, "free": 0},
-		"rootfs": map[string]any{"total": usage["maxdisk"], "used": usage["disk"], "free": proxmox.GiB(86).Bytes(), "avail": proxmox.GiB(86).Bytes()},
+		"rootfs": map[string]any{"total": u.disk, "used": u.diskUsed, "free": u.disk - u.diskUsed, "avail": u.disk - u.diskUsed},
 		"ksm":    map[string]any{"shared": 0}, "boot-info": map[string]any{"mode": "efi", "secureboot": 0},
 		"current-kernel": map[string]any{"sysname": "Linux", "release": "6.8.12-pve", "version": "#1 SMP PREEMPT_DYNAMIC", "machine": "x86_64"},
 		"cpuinfo": map[string]any{
@@ -176,8 +189,10 @@ func poolRoutes() []Route {
 	allocate := on("/pool/{poolid}", "Pool.Allocate")
 	return []Route{
 		{Method: "GET", Path: "/pools", local: true, handle: listPools, params: []param{id, choice("type", "qemu", "lxc", "storage").needs("poolid")}},
-		{Method: "GET", Path: "/pools/{poolid}", local: true, handle: getPool, permission: on("/pool/{poolid}", "Pool.Audit"),
-			params: []param{choice("type", "qemu", "lxc", "storage")}},
+		{
+			Method: "GET", Path: "/pools/{poolid}", local: true, handle: getPool, permission: on("/pool/{poolid}", "Pool.Audit"),
+			params: []param{choice("type", "qemu", "lxc", "storage")},
+		},
 		{Method: "POST", Path: "/pools", local: true, handle: createPool, permission: allocate, params: []param{id.required(), text("comment")}},
 		{Method: "PUT", Path: "/pools", local: true, handle: updatePool, permission: allocate, params: append(member, id.required())},
 		{Method: "PUT", Path: "/pools/{poolid}", local: true, handle: updatePool, permission: allocate, params: member},
@@ -197,8 +212,7 @@ func (p *pool) entry() map[string]any {
 func listPools(c *call) reply {
 	if c.has("poolid") {
 		r := getPool(c)
-		if r.status == http.StatusOK {
-			r.data.(map[string]any)["poolid"] = c.params["poolid"]
+		if !r.failed() {
 			r.data = []any{r.data}
 		}
 		return r

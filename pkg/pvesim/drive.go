@@ -43,12 +43,11 @@ func (d drive) storageID() proxmox.StorageID {
 }
 
 func (d drive) size() proxmox.Bytes {
-	n, _ := parseSize(d.props["size"])
-	return n
+	return parseSize(d.props["size"])
 }
 
-// parseSize reads a size such as 10G, 512M, 3.5G or 4096.
-func parseSize(s string) (proxmox.Bytes, bool) {
+// parseSize reads a size such as 10G, 512M, 3.5G or 4096; what is no size counts as 0.
+func parseSize(s string) proxmox.Bytes {
 	unit := 1.0
 	for i, suffix := range []string{"K", "M", "G", "T"} {
 		if cut, ok := strings.CutSuffix(s, suffix); ok {
@@ -59,9 +58,9 @@ func parseSize(s string) (proxmox.Bytes, bool) {
 	}
 	n, err := strconv.ParseFloat(s, 64)
 	if err != nil || n < 0 || n*unit > 1<<62 {
-		return 0, false
+		return 0
 	}
-	return proxmox.Bytes(n * unit), true
+	return proxmox.Bytes(n * unit)
 }
 
 // formatSize writes a size with the largest unit that divides it (PVE::JSONSchema::format_size).

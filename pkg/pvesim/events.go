@@ -21,7 +21,6 @@ type eventQueue struct {
 
 func (q *eventQueue) Len() int      { return len(q.list) }
 func (q *eventQueue) Swap(i, j int) { q.list[i], q.list[j] = q.list[j], q.list[i] }
-func (q *eventQueue) Push(x any)    { q.list = append(q.list, x.(event)) }
 func (q *eventQueue) Less(i, j int) bool {
 	if q.list[i].at.Equal(q.list[j].at) {
 		return q.list[i].seq < q.list[j].seq
@@ -29,6 +28,14 @@ func (q *eventQueue) Less(i, j int) bool {
 	return q.list[i].at.Before(q.list[j].at)
 }
 
+// Push takes an event; heap calls it.
+func (q *eventQueue) Push(x any) {
+	if e, ok := x.(event); ok {
+		q.list = append(q.list, e)
+	}
+}
+
+// Pop gives the event that heap moved to the end.
 func (q *eventQueue) Pop() any {
 	last := len(q.list) - 1
 	e := q.list[last]
@@ -49,7 +56,9 @@ func (w *World) after(d time.Duration, do func()) {
 // runDue runs what is due. The mutex is held.
 func (w *World) runDue() {
 	for len(w.events.list) > 0 && !w.events.list[0].at.After(w.clock.Now()) {
-		heap.Pop(&w.events).(event).do()
+		if e, ok := heap.Pop(&w.events).(event); ok {
+			e.do()
+		}
 	}
 }
 

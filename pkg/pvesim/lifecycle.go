@@ -209,7 +209,7 @@ func (c *call) resizeRefusal(v *vm) (drive, string) {
 func (c *call) resize(v *vm, d drive) string {
 	vol := c.volumeAt(v.node, d.volume)
 	size, relative := strings.CutPrefix(c.params["size"], "+")
-	n, _ := parseSize(size)
+	n := parseSize(size)
 	if relative {
 		n += vol.size
 	}

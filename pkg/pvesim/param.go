@@ -71,15 +71,15 @@ func pathParams(path string) []param {
 	var out []param
 	for _, part := range split(path) {
 		name := strings.Trim(part, "{}")
-		switch {
-		case name == part:
-		case name == "vmid":
+		switch name {
+		case part:
+		case "vmid":
 			out = append(out, vmidParam(name).required())
-		case name == "node":
+		case "node":
 			out = append(out, text(name).as("pve-node").required())
-		case name == "storage":
+		case "storage":
 			out = append(out, text(name).as("pve-storage-id").required())
-		case name == "poolid":
+		case "poolid":
 			out = append(out, text(name).as("pve-poolid").required())
 		default:
 			out = append(out, text(name).required())

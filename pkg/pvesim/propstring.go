@@ -33,7 +33,7 @@ func (s *propertyString) parse(value string) (properties, string) {
 		case !hasKey && slices.Contains(s.aliases, k), !hasKey && s.defaultKey != "" && out[s.defaultKey] == "":
 			out[s.defaultKey] = k
 		case !hasKey:
-			return nil, fmt.Sprintf("value without key, but schema does not define a default key\n")
+			return nil, "value without key, but schema does not define a default key\n"
 		case slices.Contains(s.aliases, k):
 			out[s.defaultKey], out[s.aliasKey] = k, v
 		default:

@@ -2,8 +2,10 @@ package pvesim
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,9 +14,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"bytes"
-	"mime/multipart"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
@@ -227,7 +226,7 @@ func (p *replay) request(line exchangeLine, path string) *http.Request {
 			}
 			values.Set(key, text)
 		}
-		if line.Method == "GET" || line.Method == "DELETE" {
+		if line.Method == http.MethodGet || line.Method == http.MethodDelete {
 			address += "?" + values.Encode()
 		} else {
 			content = []byte(values.Encode())

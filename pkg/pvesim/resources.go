@@ -118,8 +118,10 @@ type vmFigures struct {
 
 // vmResource is the VM's entry: node, pool, tags and lock are of now, the rest as last broadcast.
 func (w *World) vmResource(v *vm, pool proxmox.PoolID) vmEntry {
-	out := vmEntry{ID: "qemu/" + v.id.String(), Type: "qemu", VMID: v.id, Node: v.node, Status: "unknown", Pool: pool, Lock: v.lock(),
-		Tags: strings.TrimSpace(v.config["tags"])}
+	out := vmEntry{
+		ID: "qemu/" + v.id.String(), Type: "qemu", VMID: v.id, Node: v.node, Status: "unknown", Pool: pool, Lock: v.lock(),
+		Tags: strings.TrimSpace(v.config["tags"]),
+	}
 	s, n := v.stats, w.node(v.node)
 	if s == nil || n == nil || !n.online {
 		return out
@@ -141,7 +143,7 @@ func (w *World) nodeResource(n *node) map[string]any {
 		out["hastate"] = n.status()
 	}
 	if n.online {
-		maps.Copy(out, w.nodeUsage(n))
+		maps.Copy(out, w.nodeUsage(n).entry())
 		out["cgroup-mode"] = 2
 	}
 	return out

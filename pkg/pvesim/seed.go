@@ -236,12 +236,12 @@ func (w *World) addTemplate(s TemplateSpec) ([]proxmox.VMID, error) {
 	if store == nil {
 		return nil, fmt.Errorf("add template %s: no storage %q", s.Name, s.Storage)
 	}
-	id := s.FirstVMID
 	for i, n := range w.nodes {
 		if !store.onNode(n.name) || (store.shared && len(out) > 0) {
 			continue
 		}
-		if id = s.FirstVMID + proxmox.VMID(i); w.vms[id] != nil {
+		id := s.FirstVMID + proxmox.VMID(i)
+		if w.vms[id] != nil {
 			return out, fmt.Errorf("add template %s: VMID %d is taken", s.Name, id)
 		}
 		if err := w.seedVM(VMSpec{VMID: id, Node: n.name, Config: s.config(store, id)}); err != nil {

@@ -55,7 +55,7 @@ func ServeNode(w *World, name proxmox.NodeName, addr string) (*Server, error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
-	listener, err := net.Listen("tcp", addr)
+	listener, err := listen(addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
@@ -77,6 +77,14 @@ func ServeNode(w *World, name proxmox.NodeName, addr string) (*Server, error) {
 		_ = s.http.ServeTLS(listener, "", "")
 	}()
 	return s, nil
+}
+
+func listen(addr string) (net.Listener, error) {
+	at, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return net.ListenTCP("tcp", at)
 }
 
 // serverToken is the one token of root@pam that all servers of a world hand out.

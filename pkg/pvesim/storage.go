@@ -32,10 +32,14 @@ func storageRoutes(v Version) []Route {
 			text("content").as("pve-storage-content"), vmidParam("vmid"),
 		}},
 		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: volumeInfo, permission: audit, params: []param{id}},
-		{Method: "DELETE", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: deleteVolume,
-			permission: on("/storage/{storage}", "Datastore.Allocate"), params: []param{id, integer("delay").min(1).max(30)}},
-		{Method: "POST", Path: "/nodes/{node}/storage/{storage}/upload", handle: uploadFile,
-			permission: on("/storage/{storage}", "Datastore.AllocateTemplate"), params: upload},
+		{
+			Method: "DELETE", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: deleteVolume,
+			permission: on("/storage/{storage}", "Datastore.Allocate"), params: []param{id, integer("delay").min(1).max(30)},
+		},
+		{
+			Method: "POST", Path: "/nodes/{node}/storage/{storage}/upload", handle: uploadFile,
+			permission: on("/storage/{storage}", "Datastore.AllocateTemplate"), params: upload,
+		},
 	}
 }
 

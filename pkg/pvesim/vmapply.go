@@ -192,7 +192,7 @@ func (ch *change) normalNet(value string) string {
 func (ch *change) setDrive(key, value string) reply {
 	d := parseDrive(value)
 	old := parseDrive(ch.config[key])
-	if r := ch.prepare(key, &d, old); r.failed() {
+	if r := ch.prepare(key, &d); r.failed() {
 		return r
 	}
 	media := d.cdrom() && old.cdrom() && !d.cloudInit() && !old.cloudInit()
@@ -224,7 +224,7 @@ func (ch *change) bootCDROM(key string, d drive) {
 }
 
 // prepare turns the wanted value into one that names an existing volume, making it if need be.
-func (ch *change) prepare(key string, d *drive, old drive) reply {
+func (ch *change) prepare(key string, d *drive) reply {
 	if d.volume == "none" || d.volume == "cdrom" {
 		d.props["media"] = "cdrom"
 		return reply{}

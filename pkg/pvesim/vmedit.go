@@ -21,8 +21,10 @@ type edit struct {
 
 // newEdit takes the parameters apart and refuses what needs no look at the VM; nil with the refusal then.
 func (c *call) newEdit() (*edit, reply) {
-	e := &edit{set: map[string]string{}, digest: c.params["digest"], force: c.flag("force"),
-		remove: tagList(c.params["delete"]), revert: tagList(c.params["revert"])}
+	e := &edit{
+		set: map[string]string{}, digest: c.params["digest"], force: c.flag("force"),
+		remove: tagList(c.params["delete"]), revert: tagList(c.params["revert"]),
+	}
 	known := configParams(c.version)
 	for key, value := range c.params {
 		if lookup(known, key) != nil {

@@ -36,8 +36,10 @@ func hardwareParams() []param {
 		number("cpulimit").min(0).max(128), integer("cpuunits").min(1).max(262144), choice("hugepages", "any", "2", "1024"),
 		text("ivshmem"), boolean("keephugepages"), choice("keyboard", "de", "de-ch", "da", "en-gb", "en-us", "es", "fi", "fr", "fr-be",
 			"fr-ca", "fr-ch", "hu", "is", "it", "ja", "lt", "mk", "nl", "no", "pl", "pt", "pt-br", "sv", "sl", "tr"),
-		boolean("kvm"), boolean("localtime"), text("machine").of(machineFormat()), text("memory").of(propertyString{defaultKey: "current",
-			props: []param{integer("current").min(16).required()}}),
+		boolean("kvm"), boolean("localtime"), text("machine").of(machineFormat()), text("memory").of(propertyString{
+			defaultKey: "current",
+			props:      []param{integer("current").min(16).required()},
+		}),
 		boolean("numa"), text("rng0").of(rngFormat()), choice("scsihw", "lsi", "lsi53c810", "virtio-scsi-pci", "virtio-scsi-single", "megasas", "pvscsi"),
 		integer("shares").min(0).max(50000), text("smbios1").long(512).of(smbiosFormat()), integer("smp").min(1),
 		integer("sockets").min(1), text("spice_enhancements"), boolean("tablet"), boolean("tdf"), integer("vcpus").min(1), text("vga").of(vgaFormat()),
@@ -82,8 +84,10 @@ func createParams(v Version) []param {
 }
 
 func netModels() []string {
-	return []string{"e1000", "e1000-82540em", "e1000-82544gc", "e1000-82545em", "e1000e", "i82551", "i82557b", "i82559er", "ne2k_isa",
-		"ne2k_pci", "pcnet", "rtl8139", "virtio", "vmxnet3"}
+	return []string{
+		"e1000", "e1000-82540em", "e1000-82544gc", "e1000-82545em", "e1000e", "i82551", "i82557b", "i82559er", "ne2k_isa",
+		"ne2k_pci", "pcnet", "rtl8139", "virtio", "vmxnet3",
+	}
 }
 
 func netFormat() propertyString {
