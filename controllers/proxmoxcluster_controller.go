@@ -93,7 +93,7 @@ func (r *ClusterReconciler) run(ctx context.Context, cluster *v1beta1.ProxmoxClu
 
 // do executes a cluster's actions. They change the object in memory; the patch at the end of the pass writes them.
 func (r *ClusterReconciler) do(cluster *v1beta1.ProxmoxCluster, decision plan.Do) error {
-	switch action := decision.Action.(type) { //nolint:gochecksumtype // the other actions are a machine's
+	switch action := decision.Action.(type) { // partial: the other actions are a machine's
 	case plan.SetEndpoint:
 		cluster.Spec.ControlPlaneEndpoint = action.Endpoint
 	case plan.RemoveFinalizer:

@@ -26,9 +26,9 @@ const (
 	// AvailableReason says that the dependency answers and is usable.
 	AvailableReason = "Available"
 	// CredentialsNotFoundReason says that a region's credentials Secret, or a key in it, is missing.
-	CredentialsNotFoundReason = "CredentialsNotFound" //nolint:gosec // a condition reason, no credential
+	CredentialsNotFoundReason = "CredentialsNotFound"
 	// CredentialsRefusedReason says that Proxmox VE does not accept a region's credentials.
-	CredentialsRefusedReason = "CredentialsRefused" //nolint:gosec // a condition reason, no credential
+	CredentialsRefusedReason = "CredentialsRefused"
 	// UnreachableReason says that no API endpoint of a region answers.
 	UnreachableReason = "Unreachable"
 	// UnknownNodeReason says that a zone names a node that the region does not have.

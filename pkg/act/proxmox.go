@@ -15,7 +15,7 @@ import (
 
 // request sends the one request of an action.
 func request(ctx context.Context, cluster *pve.Cluster, action plan.Action) (Outcome, error) {
-	switch action := action.(type) { //nolint:gochecksumtype // Machine sends the others elsewhere
+	switch action := action.(type) { // partial: Machine sends the others elsewhere
 	case plan.Clone:
 		return started(cluster.CloneVM(ctx, cloneRequest(action)))
 	case plan.UploadSeed:

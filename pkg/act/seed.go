@@ -49,7 +49,7 @@ func writeImage(path, workspace string, seed cloudinit.Seed) error {
 	if err := os.Mkdir(workspace, 0o700); err != nil {
 		return err
 	}
-	image, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) //nolint:gosec // below the directory just made
+	image, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}

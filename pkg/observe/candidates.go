@@ -6,15 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
-
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 )
 
 // addCandidates adds the hosts of all regions, and a VMID for each region. It is skipped while the machine waits for

@@ -7,12 +7,11 @@ package observe
 
 import (
 	"k8s.io/utils/clock"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
-
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // Observer takes snapshots. It is safe for concurrent use.

@@ -17,9 +17,9 @@ import (
 // Keys of a credentials Secret.
 const (
 	tokenIDKey     = "tokenID"
-	tokenSecretKey = "tokenSecret" //nolint:gosec // the name of a key, no credential
+	tokenSecretKey = "tokenSecret"
 	usernameKey    = "username"
-	passwordKey    = "password" //nolint:gosec // the name of a key, no credential
+	passwordKey    = "password"
 )
 
 // UnavailableError says that a region cannot be used now. The reason says what a person can do.

@@ -139,8 +139,10 @@ func setEndpoint(c Cluster) Decision {
 	case c.Endpoint != v1beta1.APIEndpoint{}:
 		return Do{SetEndpoint{c.Endpoint}, Reason{v1beta1.EndpointSetReason, "taking over the Cluster's control plane endpoint"}}
 	}
-	return Wait{Reason: Reason{v1beta1.WaitingForEndpointReason,
-		"no control plane endpoint: set spec.controlPlaneEndpoint of the ProxmoxCluster, or let the control plane provider set the Cluster's"}}
+	return Wait{Reason: Reason{
+		v1beta1.WaitingForEndpointReason,
+		"no control plane endpoint: set spec.controlPlaneEndpoint of the ProxmoxCluster, or let the control plane provider set the Cluster's",
+	}}
 }
 
 // FailureDomain returns the name under which Cluster API knows a zone: `<region>.<zone>`, or the bare zone where the

@@ -268,6 +268,7 @@ func start(m Machine) Decision {
 		return nil
 	case PowerUnknown:
 		return Wait{Reason: Reason{Unobserved, fmt.Sprintf("the state of VM %d on %s is not known: is the node up?", m.Spec.Reservation.VMID, m.VM.Node)}, After: lookAgain}
+	case PowerStopped:
 	}
 	return Do{Start{VM: virtualMachine(m)}, Reason{Starting, fmt.Sprintf("starting VM %d on %s", m.Spec.Reservation.VMID, m.VM.Node)}}
 }

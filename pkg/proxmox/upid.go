@@ -33,7 +33,7 @@ const upidFields = 9
 func (u UPID) Parse() (TaskID, error) {
 	parts := strings.Split(string(u), ":")
 	if len(parts) != upidFields || parts[0] != "UPID" || parts[1] == "" || parts[8] != "" {
-		return TaskID{}, fmt.Errorf("parse task identifier %q: want UPID:node:pid:pstart:starttime:type:id:user:", string(u))
+		return TaskID{}, fmt.Errorf("parse task identifier %q: want the form UPID:node:pid:pstart:starttime:type:id:user: of PVE", string(u))
 	}
 	numbers := [3]uint64{}
 	for i := range numbers {
