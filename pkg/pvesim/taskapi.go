@@ -76,6 +76,12 @@ func taskStatus(c *call) reply {
 }
 
 func taskLog(c *call) reply {
+	upid := proxmox.UPID(c.params["upid"])
+	if _, err := upid.Parse(); err == nil && c.tasks.byUPID[upid] == nil {
+		r := ok([]map[string]any{{"n": 1, "t": "unable to open file - No such file or directory"}})
+		r.extra = map[string]any{"total": 1}
+		return r
+	}
 	t, refused := c.theTask("Sys.Audit")
 	if t == nil {
 		return refused
