@@ -33,7 +33,11 @@ func (a *answerChecker) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), call.timeout)
 	defer cancel()
 	var sent atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		// net/http begins again with a new connection, but a write only if nothing of it left on the last one.
+		GetConn:      func(string) { sent.Store(false) },
+		WroteHeaders: func() { sent.Store(true) },
+	})
 
 	answer, err := a.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {

@@ -59,7 +59,7 @@ func NewRegistry(options RegistryOptions) *Registry {
 }
 
 // Get returns the Cluster of a configuration, opened on first use. It runs from then on, or from Start if that comes
-// later. It is closed when it has no holder and was not got for IdleTimeout. Changed credentials are another Cluster.
+// later. Errors and metrics of a shared Cluster show the region's name of whoever got it first. It is closed when it has no holder and was not got for IdleTimeout. Changed credentials are another Cluster.
 func (r *Registry) Get(config Config) (*Cluster, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

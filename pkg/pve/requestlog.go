@@ -134,15 +134,17 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	took := time.Since(start)
 	call := callOf(req)
 	r.metrics.request(r.region, call, ClassOf(err), took)
-	r.log.write(r.record(req, answer, err, start, took))
+	record := r.record(req, answer, err)
+	record.Time, record.Seconds = start.UTC(), took.Seconds()
+	r.log.write(record)
 	return answer, err
 }
 
-func (r *recorder) record(req *http.Request, answer *http.Response, err error, start time.Time, took time.Duration) RequestRecord {
+func (r *recorder) record(req *http.Request, answer *http.Response, err error) RequestRecord {
 	call := callOf(req)
 	record := RequestRecord{
-		Time: start.UTC(), Region: r.region, Endpoint: req.URL.Host, Method: call.method, Path: unescape(call.path),
-		Params: maskParams(call.params), File: call.file, Status: statusOf(answer, err), Seconds: took.Seconds(),
+		Region: r.region, Endpoint: req.URL.Host, Method: call.method, Path: unescape(call.path),
+		Params: maskParams(call.params), File: call.file, Status: statusOf(answer, err),
 	}
 	if err != nil {
 		record.Class = ClassOf(err).String()

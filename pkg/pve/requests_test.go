@@ -67,7 +67,7 @@ func reads() []request {
 			line: "GET /nodes/pve1/qemu/101/config",
 			data: `{"digest":"2a80","cores":2,"memory":"4096","kvm":0,"name":"w1","lock":"clone","tags":"a;b","agent":true,"gone":null}`,
 			want: pve.VMConfig{Digest: "2a80", Lock: "clone", Values: map[string]string{
-				"cores": "2", "memory": "4096", "kvm": "0", "name": "w1", "tags": "a;b", "agent": "1", "gone": "",
+				"cores": "2", "memory": "4096", "kvm": "0", "name": "w1", "tags": "a;b", "agent": "1", "gone": "", "lock": "clone",
 			}},
 		}, {
 			name: "current config", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.CurrentVMConfig(ctx, vm101) },
@@ -97,6 +97,9 @@ func reads() []request {
 				{UPID: "a", Node: "pve1", Type: "qmclone", ID: "1200", User: "root@pam", State: pve.Running, Start: time.Unix(1795232536, 0).UTC()},
 				{UPID: "b", State: pve.Failed, ExitStatus: "VM is locked (clone)", Start: time.Unix(1795231875, 0).UTC(), End: time.Unix(1795231876, 0).UTC()},
 			},
+		}, {
+			name: "VMID", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.VMIDFree(ctx, 101) },
+			line: "GET /cluster/nextid?vmid=101", data: `"101"`, want: true,
 		}, {
 			name: "storages", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.Storages(ctx, "pve1") },
 			line: "GET /nodes/pve1/storage",
@@ -417,6 +420,16 @@ func TestPermissionsAllow(t *testing.T) {
 		if got := permissions.Allows(c.path, c.privilege); got != c.want {
 			t.Errorf("%s at %s: %v", c.privilege, c.path, got)
 		}
+	}
+}
+
+func TestVMIDTaken(t *testing.T) {
+	body := `{"data":null,"message":"Parameter verification failed.\n","errors":{"vmid":"VM 101 already exists"}}`
+	client := connect(t, func(w http.ResponseWriter, _ *http.Request) {
+		refuse(t, w, 400, "Parameter verification failed.", body)
+	})
+	if free, err := client.VMIDFree(t.Context(), 101); free || err != nil {
+		t.Errorf("got %v, %v", free, err)
 	}
 }
 

@@ -19,7 +19,8 @@ const (
 	Succeeded State = "Succeeded"
 	// Failed: it ended with an error.
 	Failed State = "Failed"
-	// Unknown: its node does not know the task any more. What it did must be found out by looking.
+	// Unknown: its node does not know the task any more, or could not be asked for an hour. What it did must be found out
+	// by looking.
 	Unknown State = "Unknown"
 )
 

@@ -20,6 +20,8 @@ const (
 	maxAsks = 4
 	// maxAskDelay bounds the ticks between two questions to a node that does not answer.
 	maxAskDelay = 30
+	// lostAfter is for how long a task may be seen nowhere before its outcome is Unknown.
+	lostAfter = time.Hour
 	// outcomeAge and maxOutcomes bound how long ended tasks are remembered.
 	outcomeAge  = time.Hour
 	maxOutcomes = 10_000
@@ -78,6 +80,7 @@ type followed struct {
 	// missed counts the looks since it was last seen; askAt is at how many its node is asked, askDelay what is added then.
 	missed, askAt, askDelay int
 	asked                   bool
+	seenAt                  time.Time
 	err                     error
 }
 
@@ -122,7 +125,7 @@ func (t *Tracker) Follow(upid proxmox.UPID, owner Owner) {
 	}
 	task, known := t.running[upid]
 	if !known {
-		task = &followed{owners: map[Owner]bool{}, askAt: missedTicks, askDelay: missedTicks}
+		task = &followed{owners: map[Owner]bool{}, askAt: missedTicks, askDelay: missedTicks, seenAt: t.clock.Now()}
 		t.running[upid] = task
 	}
 	task.owners[owner] = true
@@ -198,10 +201,22 @@ func (t *Tracker) look(tasks []TaskStatus, err error) []proxmox.UPID {
 			t.seen(status, task)
 		}
 	}
-	if t.listErr = err; err != nil {
+	t.listErr = err
+	t.giveUp()
+	if err != nil {
 		return nil // without a list nothing was missed
 	}
 	return t.overdue()
+}
+
+// giveUp ends tasks that were seen nowhere for too long, such as those of a node that was taken out of the PVE cluster. The
+// caller holds the lock.
+func (t *Tracker) giveUp() {
+	for upid, task := range t.running {
+		if t.clock.Since(task.seenAt) >= lostAfter {
+			t.end(upid, task, Outcome{State: Unknown, Err: cmp.Or(task.err, t.listErr)})
+		}
+	}
 }
 
 // overdue counts the look for every task and returns those to ask for. The caller holds the lock.
@@ -228,6 +243,7 @@ func (t *Tracker) seen(status TaskStatus, task *followed) {
 	}
 	// The look that found it counts as missed next, hence -1.
 	task.missed, task.askAt, task.askDelay, task.err = -1, missedTicks, missedTicks, nil
+	task.seenAt = t.clock.Now()
 }
 
 // answer takes in what the node of a missed task said.

@@ -279,6 +279,24 @@ func TestDeadNode(t *testing.T) {
 	})
 }
 
+func TestLostTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newFakeTasks()
+		source.askErr[taskNumber(1)] = errAway
+		tracker, log := startTracker(t, source)
+		tracker.Follow(taskNumber(1), owner)
+		source.list(taskNumber(2), Running, "")
+		tracker.Follow(taskNumber(2), owner)
+		advance(lostAfter + time.Minute)
+		if got, _ := tracker.Outcome(taskNumber(1)); got.State != Unknown || ClassOf(got.Err) != Unreachable || len(log.all()) != 1 {
+			t.Errorf("got %+v, told %v", got, log.all())
+		}
+		if got, _ := tracker.Outcome(taskNumber(2)); got.State != Running {
+			t.Errorf("a task that runs for long: %+v", got)
+		}
+	})
+}
+
 func TestListThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newFakeTasks()

@@ -9,7 +9,7 @@ import (
 
 // VMConfig is the configuration of a VM as PVE stores it: every value as text.
 type VMConfig struct {
-	// Values holds all options but digest and lock, numbers as written and booleans as 1 and 0.
+	// Values holds all options, lock among them, but not digest: numbers as written, booleans as 1 and 0.
 	Values map[string]string
 	// Digest is the checksum of the config, to be sent with an update that relies on what was read.
 	Digest proxmox.Digest
@@ -52,7 +52,7 @@ func decodeVMConfig(data []byte) (VMConfig, error) {
 	}
 	config := VMConfig{Values: make(map[string]string, len(object)), Digest: proxmox.Digest(object["digest"]), Lock: string(object["lock"])}
 	for key, value := range object {
-		if key != "digest" && key != "lock" {
+		if key != "digest" {
 			config.Values[key] = string(value)
 		}
 	}
