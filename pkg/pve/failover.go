@@ -47,11 +47,14 @@ func (f *failover) RoundTrip(req *http.Request) (*http.Response, error) {
 			f.prefer(at)
 			return answer, nil
 		}
-		first = moreTelling(first, err)
+		if req.Context().Err() != nil {
+			return nil, err // the caller gave up, which says nothing about the endpoint
+		}
 		f.judge(at, err)
-		if !mayGoElsewhere(err) || req.Context().Err() != nil {
+		if !mayGoElsewhere(err) {
 			return nil, err
 		}
+		first = moreTelling(first, err)
 	}
 	return nil, first
 }
@@ -77,7 +80,7 @@ func (f *failover) prefer(at int) {
 // judge moves on from an endpoint that gives no answer, and stays with one that does.
 func (f *failover) judge(at int, err error) {
 	answer := (*Error)(nil)
-	if !errors.As(err, &answer) || answer.Status != 0 || IsCanceled(err) {
+	if !errors.As(err, &answer) || answer.Status != 0 {
 		return
 	}
 	f.mu.Lock()

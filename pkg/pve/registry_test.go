@@ -12,6 +12,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
@@ -106,6 +108,25 @@ func TestClusterFromOpenToClose(t *testing.T) {
 	g.Eventually(done.Load, "5s").Should(BeEquivalentTo(1))
 	outcome, _ := cluster.Tracker.Outcome(upid)
 	g.Expect(outcome.State).To(Equal(pve.Succeeded))
+}
+
+// TestClusterMetrics: a closed cluster must not look like one whose inventory grows old.
+func TestClusterMetrics(t *testing.T) {
+	g := NewWithT(t)
+	_, config := livingConfig(t)
+	metrics := prometheus.NewRegistry()
+	config.Options.Registerer = metrics
+	cluster, err := pve.Open(config)
+	g.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- cluster.Run(ctx) }()
+	cluster.Tracker.Follow(upid, alice)
+	gauges := []string{"capve_pve_inventory_timestamp_seconds", "capve_pve_tasks_in_flight"}
+	g.Eventually(func() (int, error) { return testutil.GatherAndCount(metrics, gauges...) }, "5s").Should(Equal(2))
+	cancel()
+	g.Eventually(done, "5s").Should(Receive(BeNil()))
+	g.Expect(testutil.GatherAndCount(metrics, gauges...)).To(BeZero())
 }
 
 func TestRegistryShares(t *testing.T) {

@@ -1,7 +1,6 @@
 package pve_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -96,7 +95,7 @@ func (s *simulated) live(t *testing.T) {
 		Source: pve.VMRef{Node: "pve1", ID: 9001}, NewID: vm.ID, Name: "w1", Description: "uuid=1", Pool: "capi", Mode: pve.CloneFull,
 	}))
 	s.sees(vm.ID, func(got pve.VM, known bool) bool { return known && got.Node == vm.Node && got.Pool == "capi" })
-	s.ends(s.UploadISO(s.ctx, pve.UploadRequest{Node: "pve1", Storage: "local", Filename: "w1.iso", Content: bytes.Repeat([]byte{0}, 4096)}))
+	s.ends(s.UploadISO(s.ctx, pve.UploadRequest{Node: "pve1", Storage: "local", Filename: "w1.iso", Content: make([]byte, 4096)}))
 	config, err := s.VMConfig(s.ctx, vm)
 	s.g.Expect(err).NotTo(HaveOccurred())
 	s.g.Expect(config.Description()).To(Equal("uuid=1"))

@@ -308,6 +308,30 @@ func TestCanceledWriteIsAmbiguous(t *testing.T) {
 	}
 }
 
+// TestImpatientCallerDoesNotMoveTheEndpoint: that a caller's time is up says nothing about the server.
+func TestImpatientCallerDoesNotMoveTheEndpoint(t *testing.T) {
+	release := make(chan struct{})
+	var first journal
+	_, config := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if first.note(r) == 1 {
+			<-release
+		}
+		answer(w, `{}`)
+	})
+	second, _ := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("went elsewhere with %s", r.URL) })
+	config.Endpoints = append(config.Endpoints, second.URL)
+	client := newClient(t, config)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if _, err := client.Version(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	close(release)
+	if _, err := client.Version(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTimeoutOfWriteIsAmbiguous(t *testing.T) {
 	release := make(chan struct{})
 	_, config := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
