@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -37,7 +38,9 @@ func (c *jumpClock) jump(d time.Duration)                 { c.ahead.Add(int64(d)
 // serve runs a TLS server for the test and returns how to reach it.
 func serve(t *testing.T, handler http.HandlerFunc) (*httptest.Server, pve.Config) {
 	t.Helper()
-	server := httptest.NewTLSServer(handler)
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes that fail on purpose
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server, pve.Config{
 		Region: "test", Endpoints: []string{server.URL}, Credentials: token,

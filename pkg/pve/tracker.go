@@ -3,6 +3,7 @@ package pve
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -219,19 +220,29 @@ func (t *Tracker) giveUp() {
 	}
 }
 
-// overdue counts the look for every task and returns those to ask for. The caller holds the lock.
+// overdue counts the look for every task and returns those to ask for now, the longest overdue first. The caller holds the
+// lock.
 func (t *Tracker) overdue() []proxmox.UPID {
 	var ask []proxmox.UPID
 	for upid, task := range t.running {
 		task.missed++
-		if task.missed >= task.askAt && !task.asked && t.asking < maxAsks {
-			task.asked = true
-			t.asking++
+		if task.missed >= task.askAt && !task.asked {
 			ask = append(ask, upid)
 		}
 	}
+	slices.SortFunc(ask, func(a, b proxmox.UPID) int {
+		return cmp.Or(cmp.Compare(t.running[b].late(), t.running[a].late()), cmp.Compare(a, b))
+	})
+	ask = ask[:min(len(ask), maxAsks-t.asking)]
+	for _, upid := range ask {
+		t.running[upid].asked = true
+	}
+	t.asking += len(ask)
 	return ask
 }
+
+// late is how many looks ago the task's node should have been asked.
+func (f *followed) late() int { return f.missed - f.askAt }
 
 // seen takes in the state of a task. The caller holds the lock.
 func (t *Tracker) seen(status TaskStatus, task *followed) {

@@ -269,6 +269,9 @@ func TestDeadNode(t *testing.T) {
 		for i := range 20 {
 			_, asks := source.counts(taskNumber(i))
 			total += asks
+			if asks < 2 {
+				t.Errorf("asked %d times only for task %d: others were preferred", asks, i)
+			}
 		}
 		if total > 90 {
 			t.Errorf("asked a dead node %d times in 10 minutes", total)
