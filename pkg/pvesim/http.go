@@ -18,6 +18,8 @@ const (
 	apiPrefix = "/api2/json"
 	// maxBody is what pveproxy takes of a request that is not an upload.
 	maxBody = 512 * 1024
+	// maxRequests is how many served requests are remembered; then the older half is forgotten.
+	maxRequests = 200_000
 	// noRouteDelay is how long a node that is down is waited for.
 	noRouteDelay = 3 * time.Second
 	// offlineStatus is pveproxy's own status for a node that it cannot reach.
@@ -33,7 +35,7 @@ type Request struct {
 	Status int
 }
 
-// Requests returns all requests served so far, in order.
+// Requests returns the requests served so far, in order. Of very many only the latest are kept.
 func (w *World) Requests() []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,6 +112,9 @@ func (w *World) record(x *exchange, r reply) reply {
 	status := r.status
 	if x.dropped {
 		status = 0
+	}
+	if len(w.requests) >= maxRequests {
+		w.requests = append([]Request{}, w.requests[maxRequests/2:]...)
 	}
 	w.requests = append(w.requests, Request{Method: x.method, Path: x.path, Status: status})
 	return r

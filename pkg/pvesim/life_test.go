@@ -19,6 +19,11 @@ import (
 // seedISO makes an image with Rock Ridge names.
 func seedISO(t *testing.T, label string, files map[string]string) []byte {
 	t.Helper()
+	return makeISO(t, files, iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: label})
+}
+
+func makeISO(t *testing.T, files map[string]string, options iso9660.FinalizeOptions) []byte {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "seed.iso")
 	store, err := file.CreateFromPath(path, 4<<20)
 	if err != nil {
@@ -38,7 +43,7 @@ func seedISO(t *testing.T, label string, files map[string]string) []byte {
 		}
 		_ = f.Close()
 	}
-	if err := image.Finalize(iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: label}); err != nil {
+	if err := image.Finalize(options); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(path)
