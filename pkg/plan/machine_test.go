@@ -300,7 +300,9 @@ func TestWhenTheReservedVMIDIsNotOurs(t *testing.T) {
 
 func TestOnceTheVMRan(t *testing.T) {
 	noCluster := func(m *plan.Machine) { m.ClusterReady = false }
-	changed := func(m *plan.Machine) { m.VM.Config["cores"], m.VM.Config["scsi0"] = "1", "local-lvm:vm-101-disk-0,size=3G" }
+	changed := func(m *plan.Machine) {
+		m.VM.Config["cores"], m.VM.Config["scsi0"] = "1", "local-lvm:vm-101-disk-0,size=3G"
+	}
 	seedRemoved := func(m *plan.Machine) { m.SeedRemoved = true }
 	runSteps(t, []step{
 		{"it runs, and keeps its seed until it has its Node", machine(recorded), "done | Running: VM 101 runs on pve1"},

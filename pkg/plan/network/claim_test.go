@@ -33,7 +33,9 @@ func device(name, v4, v6 string) v1beta1.NetworkDevice {
 	return device
 }
 
-func devices(devices ...v1beta1.NetworkDevice) v1beta1.Network { return v1beta1.Network{Devices: devices} }
+func devices(devices ...v1beta1.NetworkDevice) v1beta1.Network {
+	return v1beta1.Network{Devices: devices}
+}
 
 func claim(device string, family network.Family, poolName string) network.Claim {
 	return network.Claim{Name: fmt.Sprintf("worker-1-%s-%s", device, family), Device: device, Family: family, Pool: pool(poolName)}

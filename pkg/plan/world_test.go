@@ -1,0 +1,354 @@
+package plan_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// world is as much of Kubernetes and Proxmox VE as a machine's life touches. It fails the test when an action touches what
+// is not the machine's, and when there are ever two VMs of the machine.
+type world struct {
+	t *rapid.T
+	// what Kubernetes holds
+	spec         v1beta1.ProxmoxMachineSpec
+	status       struct{ seedRemoved bool }
+	task         plan.Task
+	claims       int // 0: none, 1: made, 2: bound
+	bootstrapped bool
+	deleting     bool
+	gone         bool
+	// what Proxmox VE holds
+	vms  map[proxmox.VMID]*guest
+	seed bool
+	jobs []*job
+	// trouble says how many more faults there will be.
+	trouble int
+	drawn   int
+}
+
+// guest is a VM. It is in the making, locked and without its description, until its clone ends.
+type guest struct {
+	foreign, making, running bool
+	config                   vmconfig.Config
+}
+
+// job is a running task of Proxmox VE, of which the machine knows or never learned. Jobs end in the order they began.
+type job struct {
+	kind string
+	// rounds is how long it still takes.
+	rounds int
+	apply  func() error
+	undo   func()
+	known  bool
+}
+
+var (
+	errNoReply = errors.New("no reply")
+	errRefused = errors.New("refused")
+)
+
+func newWorld(t *rapid.T) *world {
+	w := &world{t: t, spec: spec(), vms: map[proxmox.VMID]*guest{}, trouble: rapid.IntRange(0, 12).Draw(t, "trouble")}
+	for id := range proxmox.VMID(5) {
+		if rapid.Bool().Draw(t, fmt.Sprintf("VMID %d is taken", 101+id)) {
+			w.vms[101+id] = stranger()
+		}
+	}
+	return w
+}
+
+// stranger is somebody else's VM, cloned from the same template, which carries another machine's marks.
+func stranger() *guest {
+	return &guest{foreign: true, running: true, config: vmconfig.Config{
+		"description": vmconfig.Description("other", "11111111-2222-3333-4444-555555555555"), "scsi0": "local-lvm:vm-1-disk-0,size=3G",
+	}}
+}
+
+// happens draws whether something goes wrong, while there is trouble left.
+func (w *world) happens(what string) bool {
+	if w.trouble == 0 || rapid.IntRange(0, 5).Draw(w.t, what) != 0 {
+		return false
+	}
+	w.trouble--
+	return true
+}
+
+func (w *world) observe() plan.Machine {
+	m := plan.Machine{
+		Name: "worker-1", Spec: w.spec, Deleting: w.deleting, ClusterReady: true, Bootstrapped: w.bootstrapped,
+		SeedRemoved: w.status.seedRemoved, Addresses: w.addresses(), Task: w.task,
+	}
+	if m.Spec.ProviderID == "" {
+		m.Bootstrap.UserData = "#cloud-config\n"
+	}
+	m.Candidates = plan.Candidates{Hosts: []placement.Host{host("pve1"), host("pve2")}, FreeVMIDs: map[proxmox.RegionName]proxmox.VMID{"home": w.freeVMID()}}
+	if w.spec.Reservation.UUID != "" {
+		m.VM = w.look()
+	}
+	return m
+}
+
+func (w *world) addresses() plan.Addresses {
+	switch w.claims {
+	case 0:
+		return plan.Addresses{Absent: network.Claims("worker-1", w.spec.Network)}
+	case 1:
+		return plan.Addresses{Pending: "the pool is slow", Remain: true}
+	}
+	return plan.Addresses{Remain: true}
+}
+
+func (w *world) freeVMID() proxmox.VMID {
+	id := proxmox.VMID(101)
+	for w.vms[id] != nil {
+		id++
+	}
+	return id
+}
+
+func (w *world) look() plan.VM {
+	vm := w.vms[proxmox.VMID(w.spec.Reservation.VMID)]
+	switch {
+	case w.task.State == plan.TaskRunning && !w.task.RemovesSeed():
+		return plan.VM{} // nobody asks while a task holds it
+	case w.happens("Proxmox VE does not answer"):
+		return plan.VM{Why: whyUnknown}
+	case vm == nil:
+		return plan.VM{Presence: plan.PresenceAbsent}
+	case vm.making:
+		return plan.VM{Why: plan.Reason{Code: plan.Cloning, Message: "it is being made"}}
+	case !vm.config.BelongsTo(proxmox.SMBIOSUUID(w.spec.Reservation.UUID)):
+		return plan.VM{Presence: plan.PresenceForeign, Node: "pve1"}
+	}
+	found := plan.VM{Presence: plan.PresenceOurs, Node: "pve1", Power: plan.PowerStopped, Config: maps.Clone(vm.config)}
+	if vm.running {
+		found.Power = plan.PowerRunning
+	}
+	return found
+}
+
+// do executes an action. Like the real thing it may be refused, and it may be done without anybody learning of it.
+func (w *world) do(action plan.Action) error {
+	if w.happens("the request is refused") {
+		return errRefused
+	}
+	job, err := w.request(action)
+	if err != nil {
+		return err
+	}
+	lost := w.happens("the reply is lost")
+	if job != nil {
+		job.known, job.rounds = !lost, rapid.IntRange(0, 2).Draw(w.t, "rounds of "+job.kind)
+		w.jobs = append(w.jobs, job)
+	}
+	switch {
+	case lost:
+		return errNoReply
+	case job != nil:
+		w.task = plan.Task{UPID: "UPID:x", Type: job.kind, State: plan.TaskRunning}
+	}
+	return nil
+}
+
+// request has the effect of an action, or starts the job that will have it.
+func (w *world) request(action plan.Action) (*job, error) {
+	switch action := action.(type) {
+	case plan.ClaimAddresses:
+		w.claims = 1
+	case plan.Reserve:
+		w.reserve(action.Reservation)
+	case plan.RecordProviderID:
+		w.spec.ProviderID = action.ProviderID
+	case plan.ReleaseAddresses:
+		w.claims = 0
+	case plan.RemoveFinalizer:
+		w.gone = true
+	case plan.UploadSeed:
+		return &job{kind: "imgcopy", apply: func() error { w.seed = true; return nil }}, nil
+	case plan.DeleteSeed:
+		return w.deleteSeed(), nil
+	case plan.Clone:
+		return w.clone(action)
+	case plan.Configure:
+		return nil, w.reconfigure(action.VM, action.Change)
+	case plan.EjectSeed:
+		return nil, w.reconfigure(action.VM, action.Change)
+	case plan.Resize:
+		vm := w.own(action.VM)
+		return &job{kind: "resize", apply: func() error { vm.config[action.Disk] = "local-lvm:vm-101-disk-0,size=20G"; return nil }}, nil
+	case plan.Start:
+		return w.start(action.VM), nil
+	case plan.Stop:
+		vm := w.own(action.VM)
+		return &job{kind: "qmstop", apply: func() error { vm.running = false; return nil }}, nil
+	case plan.Destroy:
+		return w.destroy(action.VM), nil
+	case plan.SetEndpoint:
+		w.t.Fatal("a machine sets no endpoint")
+	}
+	return nil, nil
+}
+
+func (w *world) reserve(r v1beta1.Reservation) {
+	if before := w.spec.Reservation.UUID; before != "" && r.UUID != before {
+		w.t.Fatalf("the identity %s was changed to %q", before, r.UUID)
+	}
+	if r.UUID == "" {
+		w.drawn++
+		r.UUID = fmt.Sprintf("8d1ab5f6-59f1-4a3e-9a0b-%012d", w.drawn)
+	}
+	w.spec.Reservation, w.task = r, plan.Task{}
+}
+
+// own returns the VM that an action is for. Whatever is not the machine's, or is still in the making, may not be touched.
+func (w *world) own(ref plan.VirtualMachine) *guest {
+	vm := w.vms[ref.ID]
+	if vm == nil || vm.foreign || vm.making || ref.UUID == "" || !vm.config.BelongsTo(ref.UUID) {
+		w.t.Fatalf("touched VM %d, which is %+v", ref.ID, vm)
+	}
+	return vm
+}
+
+// clone makes a VM that is locked until the job ends. Proxmox VE takes a failed one away again.
+func (w *world) clone(action plan.Clone) (*job, error) {
+	if w.vms[action.VM.ID] != nil {
+		return nil, errRefused
+	}
+	vm := &guest{making: true}
+	w.vms[action.VM.ID] = vm
+	return &job{kind: "qmclone", undo: func() { delete(w.vms, action.VM.ID) }, apply: func() error {
+		vm.making, vm.config = false, vmconfig.Config{
+			"description": action.Description, "name": action.Name, "scsi0": "local-lvm:vm-101-disk-0,size=3G", "boot": "order=scsi0",
+			"smbios1": "uuid=966d3531-69bb-4cf7-889f-f8f652492abb", "net0": "virtio=BC:24:11:1B:F6:2C,bridge=vmbr0",
+			"ide2": "local:101/vm-101-cloudinit.qcow2,media=cdrom,size=4M", "tags": "base",
+		}
+		return nil
+	}}, nil
+}
+
+// reconfigure changes a config as Proxmox VE does: it refuses an image that does not exist, and notes the image's size.
+func (w *world) reconfigure(ref plan.VirtualMachine, change vmconfig.Change) error {
+	vm := w.own(ref)
+	after := change.Apply(vm.config)
+	if vmconfig.HasSeed(after) && !w.seed {
+		return errRefused
+	}
+	for key, value := range after {
+		if value == string(vmconfig.SeedVolume("local", ref.UUID))+",media=cdrom" {
+			after[key] = value + ",size=40K"
+		}
+	}
+	vm.config = after
+	return nil
+}
+
+func (w *world) start(ref plan.VirtualMachine) *job {
+	vm := w.own(ref)
+	if w.spec.ProviderID == "" && (!vmconfig.HasSeed(vm.config) || !w.seed) {
+		w.t.Fatal("started a VM for the first time without its seed")
+	}
+	return &job{kind: "qmstart", apply: func() error {
+		if vm.running {
+			return errors.New("VM 101 already running")
+		}
+		vm.running = true
+		return nil
+	}}
+}
+
+func (w *world) destroy(ref plan.VirtualMachine) *job {
+	vm := w.own(ref)
+	return &job{kind: "qmdestroy", apply: func() error {
+		switch {
+		case vm.running:
+			return errors.New("VM 101 is running - destroy failed")
+		case w.vms[ref.ID] != vm:
+			return errors.New("Configuration file 'nodes/pve1/qemu-server/101.conf' does not exist")
+		}
+		delete(w.vms, ref.ID)
+		return nil
+	}}
+}
+
+func (w *world) deleteSeed() *job {
+	for id, vm := range w.vms {
+		if vmconfig.HasSeed(vm.config) {
+			w.t.Fatalf("deleted the seed while VM %d has it in a drive", id)
+		}
+	}
+	return &job{kind: "imgdel", apply: func() error { w.seed = false; return nil }}
+}
+
+// pass lets time go by: jobs end, pools answer, nodes join, and things happen behind the machine's back.
+func (w *world) pass() {
+	w.task.RetryAfter = 0
+	for len(w.jobs) > 0 && w.jobs[0].rounds == 0 {
+		w.end(w.jobs[0])
+		w.jobs = w.jobs[1:]
+	}
+	if len(w.jobs) > 0 {
+		w.jobs[0].rounds--
+	}
+	if w.claims == 1 {
+		w.claims = 2
+	}
+	reserved := w.vms[proxmox.VMID(w.spec.Reservation.VMID)]
+	if reserved != nil && reserved.running && w.spec.ProviderID != "" {
+		w.bootstrapped = true
+	}
+	if w.happens("the status is wiped") {
+		w.task, w.status.seedRemoved = plan.Task{}, false
+	}
+	switch id := proxmox.VMID(w.spec.Reservation.VMID); {
+	case reserved == nil && id != 0 && w.spec.ProviderID == "" && w.happens("somebody else takes the VMID"):
+		w.vms[id] = stranger()
+	case reserved != nil && !reserved.foreign && reserved.running && w.happens("somebody stops the VM"):
+		reserved.running = false
+	}
+	w.check()
+}
+
+func (w *world) end(job *job) {
+	var err error
+	if w.happens(job.kind + " fails") {
+		if err = errRefused; job.undo != nil {
+			job.undo()
+		}
+	} else {
+		err = job.apply()
+	}
+	if !job.known || w.task.State != plan.TaskRunning {
+		return
+	}
+	w.task.State = plan.TaskSucceeded
+	if err != nil {
+		w.task.State, w.task.Failure, w.task.RetryAfter = plan.TaskFailed, err.Error(), time.Second
+	}
+}
+
+func (w *world) ours() []*guest {
+	var ours []*guest
+	for _, vm := range w.vms {
+		if !vm.foreign {
+			ours = append(ours, vm)
+		}
+	}
+	return ours
+}
+
+func (w *world) check() {
+	if ours := w.ours(); len(ours) > 1 {
+		w.t.Fatalf("the machine has %d VMs", len(ours))
+	}
+}
