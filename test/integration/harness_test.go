@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,7 +36,7 @@ import (
 
 // Patience of the assertions: they end at once when they hold.
 const (
-	patience = 15 * time.Second
+	patience = time.Minute
 	poll     = 50 * time.Millisecond
 )
 
@@ -52,15 +51,20 @@ type bench struct {
 	pve       *pvesim.Server
 	// requestLog is the file of all requests that the controllers sent to Proxmox VE.
 	requestLog string
-	stop       context.CancelFunc
-	addresses  atomic.Int32
+	// log is what the controllers logged, at every verbosity.
+	log       *logBook
+	stop      context.CancelFunc
+	addresses atomic.Int32
 }
+
+// bootstrapSecret is in the bootstrap data of every machine, as a join token would be.
+const bootstrapSecret = "abcdef.0123456789abcdef"
 
 // newBench makes a namespace, a simulated Proxmox VE and controllers that work on them.
 func newBench(t *testing.T, options ...pvesim.Option) *bench {
 	t.Helper()
 	env := apiServer(t)
-	b := &bench{WithT: NewWithT(t), t: t, ctx: t.Context(), env: env, client: env.client, pve: pvesim.Run(t, options...)}
+	b := &bench{WithT: NewWithT(t), t: t, ctx: t.Context(), env: env, client: env.client, pve: pvesim.Run(t, options...), log: &logBook{}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	b.Expect(b.client.Create(b.ctx, namespace)).To(Succeed())
 	b.namespace = namespace.Name
@@ -68,6 +72,7 @@ func newBench(t *testing.T, options ...pvesim.Option) *bench {
 	if dir := os.Getenv("BENCH_DIR"); dir != "" {
 		b.requestLog = filepath.Join(dir, b.namespace+".jsonl")
 	}
+	t.Cleanup(b.keepsSecrets)
 	b.startControllers()
 	return b
 }
@@ -76,7 +81,7 @@ func newBench(t *testing.T, options ...pvesim.Option) *bench {
 func (b *bench) startControllers() {
 	b.t.Helper()
 	mgr, err := ctrl.NewManager(b.env.config, ctrl.Options{
-		Scheme: b.env.scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: b.env.scheme, Logger: b.log.logger(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
@@ -85,6 +90,7 @@ func (b *bench) startControllers() {
 	ctx, cancel := context.WithCancel(b.ctx)
 	observer, polling, err := observe.New(observe.Options{
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Clock: clock.RealClock{}, RequestLog: b.requestLog,
+		Logger: b.log.logger(),
 	})
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(mgr.Add(polling)).To(Succeed())
@@ -186,7 +192,7 @@ func (b *bench) provisioned(cluster *v1beta1.ProxmoxCluster) {
 func (b *bench) machine(cluster, name string, edit ...func(*v1beta1.ProxmoxMachine)) *v1beta1.ProxmoxMachine {
 	b.t.Helper()
 	b.create(&corev1.Secret{ObjectMeta: b.meta(name + "-bootstrap"), StringData: map[string]string{
-		"value": "#cloud-config\nruncmd: [\"echo hello\"]\n", "format": "cloud-config",
+		"value": "#cloud-config\nruncmd: [\"kubeadm join --token " + bootstrapSecret + "\"]\n", "format": "cloud-config",
 	}})
 	owner := &clusterv1.Machine{
 		ObjectMeta: b.owned(name, cluster, nil, clusterv1.GroupVersion.WithKind("Cluster")),
@@ -231,6 +237,7 @@ func (b *bench) running(machine *v1beta1.ProxmoxMachine) {
 	b.Eventually(func(g Gomega) {
 		b.get(g, machine)
 		g.Expect(condition(machine, clusterv1.ReadyCondition)).To(Equal(metav1.ConditionTrue), "%s", pretty(machine.Status))
+		g.Expect(machine.Status.Initialization.Provisioned).To(HaveValue(BeTrue())) // it is patched after the conditions
 	}, patience, poll).Should(Succeed())
 }
 
@@ -239,6 +246,7 @@ func (b *bench) gone(object client.Object) {
 	b.t.Helper()
 	b.Eventually(func(g Gomega) {
 		err := b.client.Get(b.ctx, client.ObjectKeyFromObject(object), object)
+		object.SetManagedFields(nil)
 		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "still there: %s", pretty(object))
 	}, patience, poll).Should(Succeed())
 }
