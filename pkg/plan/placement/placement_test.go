@@ -80,6 +80,10 @@ func TestAHostIsRefusedWithTheFirstReasonThereIs(t *testing.T) {
 			"1024 MiB of memory free of 4096 asked",
 		},
 		{
+			"it is one byte short of memory", vm(), host("pve1", allocated(60*gib+1)),
+			"4095 MiB of memory free of 4096 asked",
+		},
+		{
 			"its guests may use more memory than it has", vm(), host("pve1", allocated(100*gib)),
 			"0 MiB of memory free of 4096 asked",
 		},
