@@ -109,19 +109,30 @@ func newMachine(machine *clusterv1.Machine, infra infrastructure) Machine {
 	}
 }
 
-// reason says why a machine is not ready: first what its virtual machine waits for, then what Cluster API waits for.
+// The words for what no condition says.
+const (
+	waitingForNode = "WaitingForNode"
+	waitingForCAPI = "WaitingForClusterAPI"
+)
+
+// reason says what a machine waits for: in the infrastructure provider's words while it has something to do, and else in
+// Cluster API's.
 func reason(machine *clusterv1.Machine, infra infrastructure) string {
-	for _, kind := range []string{"VirtualMachineReady", clusterv1.ReadyCondition} {
-		if condition := meta.FindStatusCondition(infra.Status.Conditions, kind); condition != nil && condition.Status != metav1.ConditionTrue {
-			return condition.Reason
-		}
+	vm := meta.FindStatusCondition(infra.Status.Conditions, "VirtualMachineReady")
+	switch {
+	case vm != nil && vm.Status != metav1.ConditionTrue:
+		return vm.Reason
+	case vm == nil:
+		return waitingForCAPI
+	case !machine.DeletionTimestamp.IsZero():
+		return "Draining"
+	case !machine.Status.NodeRef.IsDefined():
+		return waitingForNode
+	case !isTrue(machine.Status.Conditions, clusterv1.MachineReadyCondition):
+		return "NodeNotReady"
+	default:
+		return ""
 	}
-	for _, kind := range []string{clusterv1.MachineInfrastructureReadyCondition, clusterv1.MachineNodeHealthyCondition, clusterv1.MachineReadyCondition} {
-		if condition := meta.FindStatusCondition(machine.Status.Conditions, kind); condition != nil && condition.Status != metav1.ConditionTrue {
-			return condition.Reason
-		}
-	}
-	return ""
 }
 
 func internalIP(addresses []clusterv1.MachineAddress) string {

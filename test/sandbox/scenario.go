@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/progress"
@@ -22,6 +21,13 @@ type Scenario struct {
 	Sandbox  *Sandbox
 	Cluster  Cluster
 	Progress *progress.Printer
+
+	table *progress.Table
+}
+
+// NewScenario makes a scenario that is printed with print.
+func NewScenario(sandbox *Sandbox, cluster Cluster, print *progress.Printer) Scenario {
+	return Scenario{Sandbox: sandbox, Cluster: cluster, Progress: print, table: print.NewTable(Columns())}
 }
 
 // Up makes the cluster and waits until it is available with one control plane machine.
@@ -38,19 +44,11 @@ func (s Scenario) Scale(ctx context.Context, from, to int) error {
 		func(ctx context.Context) error { return s.settled(ctx, to) })
 }
 
-// Down deletes the cluster and waits until it is gone, from Proxmox VE too.
-func (s Scenario) Down(ctx context.Context) error {
-	return s.step(ctx, "Delete the cluster",
+// DeleteCluster deletes the cluster and waits until it is gone.
+func (s Scenario) DeleteCluster(ctx context.Context) error {
+	return s.step(ctx, "Delete cluster "+s.Cluster.Name,
 		func(ctx context.Context) error { return s.Sandbox.DeleteCluster(ctx, s.Cluster) },
-		func(ctx context.Context) error {
-			if err := s.Sandbox.Gone(ctx, s.Cluster); err != nil {
-				return err
-			}
-			if left := s.Sandbox.Leftovers(); len(left) > 0 {
-				return fmt.Errorf("left in Proxmox VE: %s", strings.Join(left, "; "))
-			}
-			return nil
-		})
+		func(ctx context.Context) error { return s.Sandbox.Gone(ctx, s.Cluster) })
 }
 
 // settled reports, as an error, why the cluster is not exactly what it should be: available, and no machine too many.
@@ -77,12 +75,12 @@ func (s Scenario) step(ctx context.Context, title string, begin, until func(cont
 	if err := begin(ctx); err != nil {
 		return err
 	}
-	table := s.Progress.NewTable(Columns())
+	defer s.table.Leave()
 	tick := time.NewTicker(showEvery)
 	defer tick.Stop()
 	for {
 		pending := until(ctx)
-		if err := s.show(ctx, table, start, pending); err != nil {
+		if err := s.show(ctx, start, pending); err != nil {
 			return err
 		}
 		if pending == nil {
@@ -99,7 +97,7 @@ func (s Scenario) step(ctx context.Context, title string, begin, until func(cont
 	}
 }
 
-func (s Scenario) show(ctx context.Context, table *progress.Table, start time.Time, pending error) error {
+func (s Scenario) show(ctx context.Context, start time.Time, pending error) error {
 	machines, err := s.Sandbox.Machines(ctx, s.Cluster)
 	if err != nil {
 		return err
@@ -113,6 +111,6 @@ func (s Scenario) show(ctx context.Context, table *progress.Table, start time.Ti
 	if pending != nil {
 		footer += "  " + pending.Error()
 	}
-	table.Show(rows, footer)
+	s.table.Show(rows, footer)
 	return nil
 }

@@ -34,6 +34,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	command.SetOut(os.Stdout)
 	command.PersistentFlags().StringVar(&name, "name", "default", "name of the sandbox; several run side by side")
 	command.AddCommand(newUp(&name), newDown(&name), newStatus(&name), newKubeconfig(&name))
 	return command

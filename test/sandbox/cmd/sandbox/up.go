@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,8 +65,7 @@ func (f upFlags) run(ctx context.Context, name string) error {
 		return err
 	}
 	options.Progress.Say("✓ a Cluster API management cluster is up (%s)", progress.Elapsed(time.Since(start)))
-	scenario := sandbox.Scenario{Sandbox: started, Cluster: cluster, Progress: options.Progress}
-	return f.play(ctx, scenario)
+	return f.play(ctx, sandbox.NewScenario(started, cluster, options.Progress))
 }
 
 // play tells the scenario's story.
@@ -82,8 +82,14 @@ func (f upFlags) play(ctx context.Context, scenario sandbox.Scenario) error {
 	if f.keep {
 		return keep(ctx, scenario)
 	}
-	if err := scenario.Down(ctx); err != nil {
+	if err := scenario.DeleteCluster(ctx); err != nil {
 		return err
+	}
+	if left := scenario.Sandbox.Leftovers(); len(left) > 0 {
+		return fmt.Errorf("the cluster left in Proxmox VE: %s", strings.Join(left, "; "))
+	}
+	if failures := scenario.Sandbox.BootFailures(); len(failures) > 0 {
+		return fmt.Errorf("machines that did not become nodes: %s", strings.Join(failures, "; "))
 	}
 	scenario.Progress.Say("✓ Proxmox VE is empty: no virtual machine, no disk, no task is left\n\n%s", nextSteps)
 	return nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 )
 
 // Table shows rows that change: redrawn in place on a terminal, otherwise a line for every row that is new or has
@@ -12,14 +12,15 @@ import (
 type Table struct {
 	printer *Printer
 	heads   []string
-	ignored int // index of the column whose changes do not count, for example an age
-	drawn   int // lines on the terminal now
+	ignored int   // index of the column whose changes do not count, for example an age
+	drawn   int   // lines on the terminal now
+	widths  []int // widest cell seen per column
 	last    map[string][]string
 }
 
 // NewTable makes a table. Its first column tells rows apart; changes of its last column alone print no line.
 func (p *Printer) NewTable(heads []string) *Table {
-	return &Table{printer: p, heads: heads, ignored: len(heads) - 1, last: map[string][]string{}}
+	return &Table{printer: p, heads: heads, ignored: len(heads) - 1, widths: make([]int, len(heads)), last: map[string][]string{}}
 }
 
 // Show shows the rows as they are now, with a line of text under them.
@@ -69,13 +70,20 @@ func (t *Table) printChanges(rows [][]string) {
 	}
 }
 
-// align writes the cells in columns.
+// align writes the cells in columns, which are never narrower than they were: a table that breathes is hard to read.
 func (t *Table) align(rows [][]string) string {
-	var text strings.Builder
-	writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		_, _ = fmt.Fprintln(writer, "  "+strings.Join(row, "\t"))
+		for i, cell := range row {
+			t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
+		}
 	}
-	_ = writer.Flush()
+	var text strings.Builder
+	for _, row := range rows {
+		line := " "
+		for i, cell := range row {
+			line += " " + cell + strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(cell)+1)
+		}
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
 	return text.String()
 }
