@@ -10,11 +10,14 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
+// slowCopy makes the clone of a template take 40 s, which are 2 s at a speed of 20.
+const slowCopy = "50000"
+
 // TestCloneHoldsTheVMIDUnderALock looks into a clone while it runs.
 func TestCloneHoldsTheVMIDUnderALock(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, pvesim.WithSpeed(20))
-	upid := a.must("POST", "/nodes/pve1/qemu/9001/clone", "newid", "200", "name", "c", "full", "1", "pool", "capi")
+	upid := a.must("POST", "/nodes/pve1/qemu/9001/clone", "newid", "200", "name", "c", "full", "1", "pool", "capi", "bwlimit", slowCopy)
 	config := a.object("/nodes/pve1/qemu/200/config")
 	delete(config, "digest")
 	if diff := cmp.Diff(map[string]any{"lock": "clone", "description": " qmclone temporary file"}, config); diff != "" {
@@ -55,8 +58,8 @@ func TestConfigOfACloneUnderWay(t *testing.T) {
 			if err := a.server.World.AddVM(pvesim.VMSpec{VMID: 300, Node: "pve1", Config: map[string]string{"name": "src", "scsi0": "shared:300/vm-300-disk-0.qcow2,size=10G"}}); err != nil {
 				t.Fatal(err)
 			}
-			// 2 GiB used at 50 MB/s are about 40 s, longer than the 10 s that a lock file is waited for.
-			upid := a.must("POST", "/nodes/pve1/qemu/300/clone", "newid", "200", "full", "1", "bwlimit", "50000")
+			// 2 GiB at this speed are 400 s, longer than the 10 s that a lock file is waited for.
+			upid := a.must("POST", "/nodes/pve1/qemu/300/clone", "newid", "200", "full", "1", "bwlimit", "5000")
 			if r := a.do("PUT", "/nodes/pve1/qemu/200/config", "cores", "2"); r.reason != tt.targetWants {
 				t.Errorf("PUT on the target: %d %s", r.status, r.reason)
 			}
@@ -99,7 +102,7 @@ func TestHostLostDuringAClone(t *testing.T) {
 	}
 	t.Cleanup(s.Close)
 	a.server.URL, a.client = s.URL, s.Client()
-	upid := a.must("POST", "/nodes/pve1/qemu/9001/clone", "newid", "200", "full", "1")
+	upid := a.must("POST", "/nodes/pve1/qemu/9001/clone", "newid", "200", "full", "1", "bwlimit", slowCopy)
 	a.server.World.StopNode("pve1")
 	if r := a.do("GET", "/nodes/pve1/qemu/200/config"); r.status != 595 || r.reason != "No route to host" || r.body != "" {
 		t.Errorf("request for a lost host: %+v", r)
