@@ -133,16 +133,23 @@ func nodeList(nodes []proxmox.NodeName) string {
 }
 
 func setEndpoint(c Cluster) Decision {
+	reason := c.MissingEndpoint()
 	switch {
-	case c.Spec.ControlPlaneEndpoint != v1beta1.APIEndpoint{}:
+	case reason.Code == "":
 		return nil
 	case c.Endpoint != v1beta1.APIEndpoint{}:
 		return Do{SetEndpoint{c.Endpoint}, Reason{v1beta1.EndpointSetReason, "taking over the Cluster's control plane endpoint"}}
 	}
-	return Wait{Reason: Reason{
-		v1beta1.WaitingForEndpointReason,
-		"no control plane endpoint: set spec.controlPlaneEndpoint of the ProxmoxCluster, or let the control plane provider set the Cluster's",
-	}}
+	return Wait{Reason: reason}
+}
+
+// MissingEndpoint says that the ProxmoxCluster has no control plane endpoint; the zero Reason when it has one.
+func (c Cluster) MissingEndpoint() Reason {
+	if c.Spec.ControlPlaneEndpoint != (v1beta1.APIEndpoint{}) {
+		return Reason{}
+	}
+	return Reason{v1beta1.WaitingForEndpointReason,
+		"no control plane endpoint: set spec.controlPlaneEndpoint of the ProxmoxCluster, or let the control plane provider set the Cluster's"}
 }
 
 // FailureDomain returns the name under which Cluster API knows a zone: `<region>.<zone>`, or the bare zone where the

@@ -73,7 +73,7 @@ func claimAddresses(m Machine) Decision {
 	case !m.ClusterReady:
 		return Wait{Reason: Reason{WaitingForCluster, "waiting for the ProxmoxCluster to be provisioned"}}
 	case m.Bootstrap.Missing.Code != "":
-		return Wait{Reason: m.Bootstrap.Missing}
+		return Wait{Reason: m.Bootstrap.Missing, After: lookAgain} // Secrets are not watched
 	case len(m.Addresses.Absent) > 0:
 		return Do{ClaimAddresses{m.Addresses.Absent}, Reason{ClaimingAddresses, "claiming addresses"}}
 	case m.Addresses.Invalid != "":

@@ -34,7 +34,8 @@ type world struct {
 	jobs []*job
 	// trouble says how many more faults there will be.
 	trouble int
-	drawn   int
+	// drawn counts the identities and tasks so far.
+	drawn int
 }
 
 // guest is a VM. It is in the making, locked and without its description, until its clone ends.
@@ -43,14 +44,14 @@ type guest struct {
 	config                   vmconfig.Config
 }
 
-// job is a running task of Proxmox VE, of which the machine knows or never learned. Jobs end in the order they began.
+// job is a running task of Proxmox VE, which the machine may have forgotten or never learned of. Jobs end in the order they began.
 type job struct {
 	kind string
 	// rounds is how long it still takes.
 	rounds int
 	apply  func() error
 	undo   func()
-	known  bool
+	upid   proxmox.UPID
 }
 
 var (
@@ -149,14 +150,15 @@ func (w *world) do(action plan.Action) error {
 	}
 	lost := w.happens("the reply is lost")
 	if job != nil {
-		job.known, job.rounds = !lost, rapid.IntRange(0, 2).Draw(w.t, "rounds of "+job.kind)
+		w.drawn++
+		job.upid, job.rounds = proxmox.UPID(fmt.Sprintf("UPID:%d", w.drawn)), rapid.IntRange(0, 2).Draw(w.t, "rounds of "+job.kind)
 		w.jobs = append(w.jobs, job)
 	}
 	switch {
 	case lost:
 		return errNoReply
 	case job != nil:
-		w.task = plan.Task{UPID: "UPID:x", Type: job.kind, State: plan.TaskRunning}
+		w.task = plan.Task{UPID: job.upid, Type: job.kind, State: plan.TaskRunning}
 	}
 	return nil
 }
@@ -328,7 +330,7 @@ func (w *world) end(job *job) {
 	} else {
 		err = job.apply()
 	}
-	if !job.known || w.task.State != plan.TaskRunning {
+	if job.upid != w.task.UPID {
 		return
 	}
 	w.task.State = plan.TaskSucceeded
