@@ -106,8 +106,10 @@ func addressesReady(pass MachinePass) metav1.Condition {
 		condition.Reason, condition.Message = plan.InvalidAddress, addresses.Invalid
 	case addresses.Pending != "":
 		condition.Message = addresses.Pending
-	case len(addresses.Absent) > 0 || len(addresses.Bound) == 0:
+	case len(addresses.Absent) > 0:
 		condition.Message = "the addresses are not claimed yet"
+	case len(addresses.Bound) == 0: // a machine has a claim at least: the pass ended before it looked
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, pass.why().Code, pass.why().Message
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1beta1.AvailableReason
 	}
