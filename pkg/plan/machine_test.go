@@ -188,7 +188,7 @@ func TestBeforeAMachineHasAPlace(t *testing.T) {
 			machine(func(m *plan.Machine) {
 				m.Bootstrap.Missing = plan.Reason{Code: plan.WaitingForBootstrapData, Message: "none yet"}
 			}),
-			"wait | WaitingForBootstrapData: none yet",
+			"wait 15s | WaitingForBootstrapData: none yet",
 		},
 		{
 			"it claims the addresses that it lacks", machine(func(m *plan.Machine) { m.Addresses.Absent = claims }),

@@ -133,11 +133,13 @@ func TestTheConditionsOfAMachine(t *testing.T) {
 			[5]string{"False NotReady: * VirtualMachineReady: cloning the template", addressesHere, "False Cloning: cloning the template", seedStays, notDeleting},
 		},
 		{
-			"when it runs", proxmoxMachine(recorded), status.MachinePass{Observed: sees(runningVM), Decision: done},
+			"when it runs", proxmoxMachine(recorded),
+			status.MachinePass{Observed: sees(runningVM), Decision: done},
 			[5]string{ready, addressesHere, runs, seedStays, notDeleting},
 		},
 		{
-			"when its seed is gone", proxmoxMachine(recorded, seedRemoved), status.MachinePass{Observed: sees(runningVM), Decision: done},
+			"when its seed is gone", proxmoxMachine(recorded, seedRemoved),
+			status.MachinePass{Observed: sees(runningVM), Decision: done},
 			[5]string{ready, addressesHere, runs, "True Removed", notDeleting},
 		},
 		{
@@ -224,36 +226,44 @@ func TestTheStatusOfAMachineBesideItsConditions(t *testing.T) {
 		{"nothing is known without a place", proxmoxMachine(), status.MachinePass{}, v1beta1.ProxmoxMachineStatus{}},
 		{"the place is the reserved one at first", proxmoxMachine(reserved), status.MachinePass{}, v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve1"}},
 		{
-			"the place is where the VM is seen", proxmoxMachine(recorded), status.MachinePass{Observed: plan.Machine{VM: moved}, FailureDomain: "rack2"},
+			"the place is where the VM is seen", proxmoxMachine(recorded),
+			status.MachinePass{Observed: plan.Machine{VM: moved}, FailureDomain: "rack2"},
 			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve2", FailureDomain: "rack2", Initialization: provisioned},
 		},
 		{
 			"the place is the last one while the VM is not seen", proxmoxMachine(recorded, before(v1beta1.ProxmoxMachineStatus{Node: "pve2", FailureDomain: "rack2"})),
-			status.MachinePass{}, v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve2", FailureDomain: "rack2", Initialization: provisioned},
+			status.MachinePass{},
+			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve2", FailureDomain: "rack2", Initialization: provisioned},
 		},
 		{
-			"the node of a foreign VM is not the machine's", proxmoxMachine(reserved), status.MachinePass{Observed: plan.Machine{VM: plan.VM{Presence: plan.PresenceForeign, Node: "pve3"}}},
+			"the node of a foreign VM is not the machine's", proxmoxMachine(reserved),
+			status.MachinePass{Observed: plan.Machine{VM: plan.VM{Presence: plan.PresenceForeign, Node: "pve3"}}},
 			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve1"},
 		},
 		{
 			"it stays provisioned once it was, whatever becomes of the VM", proxmoxMachine(recorded, before(v1beta1.ProxmoxMachineStatus{Node: "pve1", Initialization: provisioned})),
-			status.MachinePass{Observed: plan.Machine{VM: absentVM}}, v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve1", Initialization: provisioned},
+			status.MachinePass{Observed: plan.Machine{VM: absentVM}},
+			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve1", Initialization: provisioned},
 		},
 		{
-			"a VM that runs is not provisioned before its providerID is written", proxmoxMachine(reserved), status.MachinePass{Observed: plan.Machine{VM: runningVM}},
+			"a VM that runs is not provisioned before its providerID is written", proxmoxMachine(reserved),
+			status.MachinePass{Observed: plan.Machine{VM: runningVM}},
 			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve1"},
 		},
 		{
-			"the name and all addresses are told", proxmoxMachine(), status.MachinePass{Observed: plan.Machine{Addresses: bound("10.0.0.5/24", "fd00::5/64")}},
+			"the name and all addresses are told", proxmoxMachine(),
+			status.MachinePass{Observed: plan.Machine{Addresses: bound("10.0.0.5/24", "fd00::5/64")}},
 			v1beta1.ProxmoxMachineStatus{Addresses: []clusterv1.MachineAddress{name, four, six}},
 		},
 		{"no address is told while one is missing", proxmoxMachine(), status.MachinePass{Observed: plan.Machine{Addresses: half}}, v1beta1.ProxmoxMachineStatus{}},
 		{
 			"addresses stay told while they cannot be seen", proxmoxMachine(before(v1beta1.ProxmoxMachineStatus{Addresses: []clusterv1.MachineAddress{name, four}})),
-			status.MachinePass{}, v1beta1.ProxmoxMachineStatus{Addresses: []clusterv1.MachineAddress{name, four}},
+			status.MachinePass{},
+			v1beta1.ProxmoxMachineStatus{Addresses: []clusterv1.MachineAddress{name, four}},
 		},
 		{
-			"the seed is gone when the task that deletes it succeeded", proxmoxMachine(reserved), status.MachinePass{Observed: removed},
+			"the seed is gone when the task that deletes it succeeded", proxmoxMachine(reserved),
+			status.MachinePass{Observed: removed},
 			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve1", SeedRemoved: ptr.To(true)},
 		},
 	}

@@ -45,15 +45,18 @@ func TestTheGuestIsToldItsNetwork(t *testing.T) {
 		want      map[string]network.Ethernet
 	}{
 		{
-			"one IPv4 address", devices(device("net0", "p", "")), []network.Address{four},
+			"one IPv4 address", devices(device("net0", "p", "")),
+			[]network.Address{four},
 			map[string]network.Ethernet{"net0": ethernet(mac0, []string{"10.0.0.5/24"}, toV4)},
 		},
 		{
-			"one IPv6 address", devices(device("net0", "", "p")), []network.Address{six},
+			"one IPv6 address", devices(device("net0", "", "p")),
+			[]network.Address{six},
 			map[string]network.Ethernet{"net0": ethernet(mac0, []string{"fd00::5/64"}, toV6)},
 		},
 		{
-			"an address of each family", devices(device("net0", "p", "p")), []network.Address{four, six},
+			"an address of each family", devices(device("net0", "p", "p")),
+			[]network.Address{four, six},
 			map[string]network.Ethernet{"net0": ethernet(mac0, []string{"10.0.0.5/24", "fd00::5/64"}, toV4, toV6)},
 		},
 		{

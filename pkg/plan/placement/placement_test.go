@@ -142,36 +142,44 @@ func TestTheHostThatIsChosen(t *testing.T) {
 	}{
 		{
 			"has the fewest machines of the group", vm(),
-			[]placement.Host{host("pve1", group(2)), host("pve2", group(1), allocated(50*gib)), host("pve3", group(2))}, "pve2",
+			[]placement.Host{host("pve1", group(2)), host("pve2", group(1), allocated(50*gib)), host("pve3", group(2))},
+			"pve2",
 		},
 		{
 			"among those with equally few, has the most memory free", vm(),
-			[]placement.Host{host("pve1", allocated(9*gib)), host("pve2", allocated(8*gib)), host("pve3", allocated(10*gib))}, "pve2",
+			[]placement.Host{host("pve1", allocated(9*gib)), host("pve2", allocated(8*gib)), host("pve3", allocated(10*gib))},
+			"pve2",
 		},
 		{
 			"among equals, has the lowest name", vm(),
-			[]placement.Host{host("pve3"), host("pve1"), host("pve2")}, "pve1",
+			[]placement.Host{host("pve3"), host("pve1"), host("pve2")},
+			"pve1",
 		},
 		{
 			"may be filled to the last byte", vm(),
-			[]placement.Host{host("pve1", allocated(60*gib)), host("pve2", allocated(60*gib+1))}, "pve1",
+			[]placement.Host{host("pve1", allocated(60*gib)), host("pve2", allocated(60*gib+1))},
+			"pve1",
 		},
 		{
 			"may have exactly the CPUs asked for", vm(func(r *placement.Request) { r.CPUs = 16 }),
-			[]placement.Host{host("pve1")}, "pve1",
+			[]placement.Host{host("pve1")},
+			"pve1",
 		},
 		{
 			"is in the failure domain asked for, even if that is not for control planes",
 			vm(func(r *placement.Request) { r.ControlPlane, r.FailureDomain = true, "pve2" }),
-			[]placement.Host{host("pve1"), host("pve2", func(h *placement.Host) { h.ControlPlane = false })}, "pve2",
+			[]placement.Host{host("pve1"), host("pve2", func(h *placement.Host) { h.ControlPlane = false })},
+			"pve2",
 		},
 		{
 			"is in a zone for control planes when none is asked for", vm(func(r *placement.Request) { r.ControlPlane = true }),
-			[]placement.Host{host("pve1", func(h *placement.Host) { h.ControlPlane = false }), host("pve2", group(3))}, "pve2",
+			[]placement.Host{host("pve1", func(h *placement.Host) { h.ControlPlane = false }), host("pve2", group(3))},
+			"pve2",
 		},
 		{
 			"is an allowed one", vm(func(r *placement.Request) { r.AllowedNodes = []proxmox.NodeName{"pve3"} }),
-			[]placement.Host{host("pve1"), host("pve2"), host("pve3", group(5))}, "pve3",
+			[]placement.Host{host("pve1"), host("pve2"), host("pve3", group(5))},
+			"pve3",
 		},
 	}
 	for _, c := range cases {
