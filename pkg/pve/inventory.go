@@ -16,7 +16,7 @@ import (
 var ErrNoSnapshot = errors.New("inventory has no snapshot yet")
 
 // maxBackoff bounds the time between polls while PVE does not answer.
-const maxBackoff = time.Minute
+const maxBackoff = 15 * time.Second
 
 // resourceLister is the one request an Inventory makes.
 type resourceLister interface {

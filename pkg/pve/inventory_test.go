@@ -123,7 +123,7 @@ func TestInventoryKeepsItsSnapshotOverErrors(t *testing.T) {
 		if _, ok := failed.VM(101); !ok || ClassOf(failed.Err) != Unreachable || !failed.At.Equal(at) {
 			t.Errorf("after errors: %v at %v, has 101: %v", failed.Err, failed.At, ok)
 		}
-		if n := source.count(); n < 50 || n > 130 {
+		if n := source.count(); n < 200 || n > 500 {
 			t.Errorf("asked %d times in an hour without an answer", n)
 		}
 		source.set(nil, guest(102, "pve1", "running"))

@@ -308,7 +308,7 @@ func TestListThatFails(t *testing.T) {
 		tracker.Follow(taskNumber(1), owner)
 		advance(10 * time.Minute)
 		lists, asks := source.counts(taskNumber(1))
-		if lists < 15 || lists > 60 || asks != 0 {
+		if lists < 60 || lists > 200 || asks != 0 {
 			t.Errorf("asked %d times, and the node %d times, in 10 minutes without an answer", lists, asks)
 		}
 		if got, _ := tracker.Outcome(taskNumber(1)); got.State != Running || ClassOf(got.Err) != Unreachable {
