@@ -29,6 +29,9 @@ const (
 	CredentialsNotFoundReason = "CredentialsNotFound"
 	// CredentialsRefusedReason says that Proxmox VE does not accept a region's credentials.
 	CredentialsRefusedReason = "CredentialsRefused"
+	// InvalidRegionReason says that a region's spec or its credentials cannot be used as they stand: a CA bundle that is no
+	// PEM, a token ID that is none.
+	InvalidRegionReason = "InvalidRegion"
 	// UnreachableReason says that no API endpoint of a region answers.
 	UnreachableReason = "Unreachable"
 	// UnknownNodeReason says that a zone names a node that the region does not have.

@@ -66,7 +66,8 @@ func (r *Regions) Open(ctx context.Context, cluster *v1beta1.ProxmoxCluster, nam
 		Options: r.options,
 	})
 	if err != nil {
-		return nil, unavailable(v1beta1.CredentialsRefusedReason, err, "region %s: %v", name, err)
+		return nil, unavailable(v1beta1.InvalidRegionReason, err,
+			"%v: correct spec.regions[%s] of ProxmoxCluster %s, or Secret %s with its credentials", err, name, cluster.Name, region.CredentialsRef.Name)
 	}
 	return opened, nil
 }

@@ -59,11 +59,7 @@ func setObserved(cluster *v1beta1.ProxmoxCluster, observed plan.Cluster) {
 	}
 	conditions.Set(cluster, truth(v1beta1.ProxmoxAvailableCondition, v1beta1.AvailableReason, observed.Unavailable()))
 	conditions.Set(cluster, truth(v1beta1.ZonesValidCondition, v1beta1.AvailableReason, observed.UnknownNodes()))
-	endpoint := plan.Reason{}
-	if cluster.Spec.ControlPlaneEndpoint == (v1beta1.APIEndpoint{}) {
-		endpoint = plan.Reason{Code: v1beta1.WaitingForEndpointReason, Message: "neither the ProxmoxCluster nor the Cluster has a control plane endpoint"}
-	}
-	conditions.Set(cluster, truth(v1beta1.ControlPlaneEndpointSetCondition, v1beta1.EndpointSetReason, endpoint))
+	conditions.Set(cluster, truth(v1beta1.ControlPlaneEndpointSetCondition, v1beta1.EndpointSetReason, plan.Cluster{Spec: cluster.Spec}.MissingEndpoint()))
 }
 
 // truth is a condition that is True unless there is an objection.
