@@ -7,7 +7,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/capve/cluster-api-provider-proxmox/pkg/observe"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 )
 
@@ -49,12 +48,4 @@ func (e EventRecorder) record(object client.Object, eventType string, reason pla
 		note = note[:maxNote-3] + "..."
 	}
 	e.Recorder.Eventf(object, nil, eventType, reason.Code, reason.Code, "%s", note)
-}
-
-// failure is the reason of a pass that an error ended.
-func failure(err error) plan.Reason {
-	if reason, unavailable := observe.Unavailable(err); unavailable {
-		return reason
-	}
-	return plan.Reason{Code: "Error", Message: err.Error()}
 }

@@ -69,7 +69,7 @@ func (r *ClusterReconciler) run(ctx context.Context, cluster *v1beta1.ProxmoxClu
 	for range mostSteps {
 		observed, err := r.Observer.Cluster(ctx, cluster, owner)
 		if err != nil {
-			pass.Failure = failure(err)
+			pass.Failure = observe.Explain(err)
 			return ctrl.Result{}, fmt.Errorf("observe ProxmoxCluster %s: %w", cluster.Name, err)
 		}
 		pass.Observed, pass.Decision = observed, plan.ClusterStep(observed)

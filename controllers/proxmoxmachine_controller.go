@@ -108,15 +108,18 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 	for range mostSteps {
 		observed, err := r.Observer.Machine(ctx, subject)
 		if err != nil {
-			pass.Failure = failure(err)
-			return ctrl.Result{}, fmt.Errorf("observe ProxmoxMachine %s: %w", subject.ProxmoxMachine.Name, err)
+			return r.failed(ctx, subject, pass, fmt.Errorf("observe ProxmoxMachine %s: %w", subject.ProxmoxMachine.Name, err))
 		}
 		pass.Observed, pass.Decision = observed, plan.MachineStep(observed)
 		switch decision := pass.Decision.(type) {
 		case plan.Do:
 			more, err := r.do(ctx, subject, decision)
-			if err != nil || !more {
-				return ctrl.Result{}, r.failed(subject, pass, err)
+			if err != nil {
+				return r.failed(ctx, subject, pass, err)
+			}
+			r.Observer.Memory.Went(proxmox.SMBIOSUUID(subject.ProxmoxMachine.Spec.Reservation.UUID))
+			if !more {
+				return ctrl.Result{}, nil
 			}
 		case plan.Wait:
 			r.Events.Waiting(subject.ProxmoxMachine, decision.Reason)
@@ -163,15 +166,17 @@ func (r *MachineReconciler) note(machine *v1beta1.ProxmoxMachine, action plan.Ac
 	}
 }
 
-// failed turns the error of an action into the pass's failure. That a region cannot be used is no error of the machine:
-// it is waited for.
-func (r *MachineReconciler) failed(subject observe.MachineSubject, pass *status.MachinePass, err error) error {
-	if err == nil {
-		return nil
-	}
-	pass.Failure = failure(err)
+// failed notes the error that ended a pass. What Proxmox VE refuses is asked again after a pause that stays short: a person
+// who mends it wants to see it go on.
+func (r *MachineReconciler) failed(ctx context.Context, subject observe.MachineSubject, pass *status.MachinePass, err error) (ctrl.Result, error) {
+	pass.Failure = observe.Explain(err)
 	r.Events.Warning(subject.ProxmoxMachine, pass.Failure)
-	return err
+	if !observe.IsOfProxmox(err) {
+		return ctrl.Result{}, err
+	}
+	pause := r.Observer.Memory.Pause(proxmox.SMBIOSUUID(subject.ProxmoxMachine.Spec.Reservation.UUID))
+	ctrl.LoggerFrom(ctx).Error(err, "Proxmox VE did not do as asked, trying again", "after", pause)
+	return ctrl.Result{RequeueAfter: pause}, nil
 }
 
 // report writes the status, once, at the end of a pass.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -45,6 +46,7 @@ func (r *MachineReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterToMachines),
 			predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log)).
 		Owns(&ipamv1.IPAddressClaim{}).
+		Watches(&ipamv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(r.machineOfAddress)).
 		WatchesRawSource(r.Observer.Waker).
 		Complete(ctx, r)
 	if err != nil {
@@ -66,6 +68,24 @@ func (r *MachineReconciler) machinesOf(ctx context.Context, object client.Object
 		requests[i].NamespacedName = client.ObjectKeyFromObject(&machines.Items[i])
 	}
 	return requests
+}
+
+// machineOfAddress maps an IPAddress to the machine that claimed it: the cache may show the address after the claim.
+func (r *MachineReconciler) machineOfAddress(ctx context.Context, object client.Object) []reconcile.Request {
+	address, ok := object.(*ipamv1.IPAddress)
+	if !ok {
+		return nil
+	}
+	claim := &ipamv1.IPAddressClaim{}
+	key := client.ObjectKey{Namespace: address.Namespace, Name: address.Spec.ClaimRef.Name}
+	if r.Client.Get(ctx, key, claim) != nil {
+		return nil // without its claim it is of no use
+	}
+	owner := metav1.GetControllerOf(claim)
+	if owner == nil || owner.Kind != "ProxmoxMachine" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: claim.Namespace, Name: owner.Name}}}
 }
 
 // SetupWithManager registers the controller of ProxmoxClusters.

@@ -98,11 +98,13 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 	cluster, err := o.Regions.Open(ctx, subject.ProxmoxCluster, proxmox.RegionName(machine.Spec.Reservation.Region))
 	if err == nil {
 		o.Waker.watch(cluster, proxmox.VMID(machine.Spec.Reservation.VMID), subject.Key())
-		machine.Task = o.task(cluster, subject)
+		machine.Task, err = o.task(cluster, subject)
+	}
+	if err == nil {
 		machine.VM, err = o.vm(ctx, cluster, subject, machine.Task)
 	}
 	if reason, unavailable := Unavailable(err); unavailable {
-		machine.VM = plan.VM{Presence: plan.PresenceUnknown, Why: reason}
+		machine.VM, machine.Task = plan.VM{Presence: plan.PresenceUnknown, Why: reason}, plan.Task{}
 		return nil
 	}
 	if err != nil || machine.VM.Presence != plan.PresenceForeign {
@@ -111,30 +113,39 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 	return o.addCandidates(ctx, subject, machine) // another VMID is needed
 }
 
-// task observes the task that was started last. One that the tracker does not know, after a restart, is followed again.
-func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) plan.Task {
+// task observes the task that was started last. One that the tracker does not know, after a restart, is followed again. The
+// error says that the region does not tell how far the task is.
+func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task, error) {
 	upid := cmp.Or(o.Memory.lastTask(subject.uuid()), proxmox.UPID(subject.ProxmoxMachine.Status.TaskID))
 	id, err := upid.Parse()
 	if upid == "" || err != nil {
-		return plan.Task{}
+		return plan.Task{}, nil
 	}
 	task := plan.Task{UPID: upid, Type: id.Type, State: plan.TaskRunning}
+	if o.Memory.hasEnded(subject.uuid(), upid) {
+		task.State = plan.TaskSucceeded
+		return task, nil
+	}
 	outcome, followed := cluster.Tracker.Outcome(upid)
 	if !followed {
 		cluster.Tracker.Follow(upid, pve.Owner(subject.Key()))
-		return task
+		return task, nil
 	}
 	switch outcome.State {
 	case pve.Running:
+		if _, unavailable := Unavailable(outcome.Err); unavailable {
+			return task, outcome.Err
+		}
 	case pve.Succeeded:
 		task.State = plan.TaskSucceeded
+		o.Memory.taskEnded(subject.uuid(), upid)
 	case pve.Unknown: // Proxmox VE has forgotten it: what it did is seen in the VM
-		return plan.Task{}
+		return plan.Task{}, nil
 	case pve.Failed:
 		task.State, task.Failure = plan.TaskFailed, outcome.ExitStatus
 		task.RetryAfter = o.Memory.retryAfter(subject.uuid(), upid)
 	}
-	return task
+	return task, nil
 }
 
 // Unavailable tells, of an error, whether it says that a region cannot be used now, and why.
@@ -147,6 +158,28 @@ func Unavailable(err error) (plan.Reason, bool) {
 		return reason, true
 	}
 	return plan.Reason{}, false
+}
+
+// Explain gives the reason of a pass that an error ended, with a remedy where there is one.
+func Explain(err error) plan.Reason {
+	if reason, unavailable := Unavailable(err); unavailable {
+		return reason
+	}
+	switch pve.ClassOf(err) { //nolint:exhaustive // the others explain themselves, or pass
+	case pve.Forbidden:
+		return plan.Reason{Code: "Forbidden", Message: err.Error() + ": grant this privilege to the token, and to its user, of the region's credentials"}
+	case pve.Missing:
+		return plan.Reason{Code: "Missing", Message: err.Error() + ": create it in Proxmox VE, or name another one in the ProxmoxMachineTemplate"}
+	}
+	return plan.Reason{Code: "Error", Message: err.Error()}
+}
+
+// IsOfProxmox reports whether an error came from Proxmox VE or on the way there, not from Kubernetes.
+func IsOfProxmox(err error) bool {
+	var answer *pve.Error
+	var task *pve.TaskError
+	_, unavailable := Unavailable(err)
+	return unavailable || errors.As(err, &answer) || errors.As(err, &task)
 }
 
 // FailureDomain is where the machine's VM is now.

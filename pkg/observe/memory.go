@@ -27,10 +27,14 @@ type recollection struct {
 	config    vmconfig.Config
 	digest    proxmox.Digest
 	// task is the last task that this process started for the VM. The cache may not show it in the status yet.
-	task     proxmox.UPID
+	task proxmox.UPID
+	// ended is the last task that was seen to succeed. The tracker of other credentials does not know it.
+	ended    proxmox.UPID
 	failed   proxmox.UPID
 	failures int
 	retryAt  time.Time
+	// errors counts the passes in a row that an error of Proxmox VE ended.
+	errors int
 }
 
 // NewMemory returns an empty Memory.
@@ -72,6 +76,15 @@ func (m *Memory) lastTask(uuid proxmox.SMBIOSUUID) (task proxmox.UPID) {
 	return task
 }
 
+func (m *Memory) taskEnded(uuid proxmox.SMBIOSUUID, task proxmox.UPID) {
+	m.with(uuid, func(r *recollection) { r.ended = task })
+}
+
+func (m *Memory) hasEnded(uuid proxmox.SMBIOSUUID, task proxmox.UPID) (ended bool) {
+	m.with(uuid, func(r *recollection) { ended = r.ended == task })
+	return ended
+}
+
 func (m *Memory) keepConfig(uuid proxmox.SMBIOSUUID, config vmconfig.Config, digest proxmox.Digest) {
 	m.with(uuid, func(r *recollection) { r.config, r.digest = config, digest })
 }
@@ -110,6 +123,26 @@ func (m *Memory) retryAfter(uuid proxmox.SMBIOSUUID, failed proxmox.UPID) (wait 
 		wait = max(r.retryAt.Sub(now), 0)
 	})
 	return wait
+}
+
+// The pauses after an error of Proxmox VE: they double from the first to the last, so that what was mended goes on soon.
+const (
+	firstPause = time.Second
+	lastPause  = 16 * time.Second
+)
+
+// Pause returns how long to wait after an error of Proxmox VE until the next pass.
+func (m *Memory) Pause(uuid proxmox.SMBIOSUUID) (pause time.Duration) {
+	m.with(uuid, func(r *recollection) {
+		pause = min(firstPause<<r.errors, lastPause)
+		r.errors = min(r.errors+1, 8)
+	})
+	return pause
+}
+
+// Went says that a pass ended without an error of Proxmox VE.
+func (m *Memory) Went(uuid proxmox.SMBIOSUUID) {
+	m.with(uuid, func(r *recollection) { r.errors = 0 })
 }
 
 // Forget drops what is remembered of a VM that is gone.

@@ -48,8 +48,29 @@ func (s *vmSight) look(ctx context.Context) (plan.VM, error) {
 		return s.fromInventory(ctx)
 	case !s.listed && s.Memory.isUntouched(s.subject.uuid()):
 		return plan.VM{Presence: plan.PresenceAbsent}, nil
+	case s.justStarted():
+		return s.fromStart(ctx)
 	}
 	return s.fromConfig(ctx)
+}
+
+// justStarted reports whether the last thing that was done to the VM was to start it, from a config that is remembered.
+func (s *vmSight) justStarted() bool {
+	config, _ := s.Memory.config(s.subject.uuid())
+	return config != nil && s.task.State == plan.TaskSucceeded && s.task.Type == "qmstart" &&
+		s.subject.ProxmoxMachine.DeletionTimestamp.IsZero()
+}
+
+// fromStart spares the config of a VM that was just started, as long as it runs.
+func (s *vmSight) fromStart(ctx context.Context) (plan.VM, error) {
+	status, err := s.pve.VMStatus(ctx, s.ref)
+	if err != nil || status.Status != pve.StatusRunning {
+		s.Memory.Changed(s.subject.uuid())
+		return s.fromConfig(ctx)
+	}
+	vm := plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node, Power: plan.PowerRunning}
+	vm.Config, vm.Digest = s.Memory.config(s.subject.uuid())
+	return vm, nil
 }
 
 // settled reports whether the inventory says enough: the VM has its tag, once ran, and nothing is being done to it.
