@@ -265,6 +265,7 @@ func TestContractReadyOverTheWholeLife(t *testing.T) {
 		b.Expect(ready.ObservedGeneration).NotTo(BeZero())
 		b.Expect(machine.Status.Conditions).To(HaveLen(6), "every condition is there from the first: %s", pretty(machine.Status.Conditions))
 	})
+	b.running(machine)
 	b.Expect(len(reasons)).To(BeNumerically(">=", 4), "%v", reasons)
 	b.Expect(machine.Status.Initialization.Provisioned).To(HaveValue(BeTrue()))
 	b.Expect(b.client.Delete(b.ctx, machine)).To(Succeed())

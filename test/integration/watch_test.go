@@ -87,6 +87,19 @@ type conditioned interface {
 	GetConditions() []metav1.Condition
 }
 
+// quiet waits until an object does not change any more, so that nothing but a watch or a timer brings it further.
+func (b *bench) quiet(object client.Object) {
+	b.t.Helper()
+	version, since := "", time.Now()
+	b.Eventually(func() time.Duration {
+		b.get(b, object)
+		if object.GetResourceVersion() != version {
+			version, since = object.GetResourceVersion(), time.Now()
+		}
+		return time.Since(since)
+	}, patience, poll).Should(BeNumerically(">", 2*time.Second))
+}
+
 // change updates an object.
 func (b *bench) change(object client.Object, change func()) {
 	b.t.Helper()
