@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,8 +13,10 @@ import (
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
@@ -97,11 +100,17 @@ func noBootstrap(message string) plan.Bootstrap {
 func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *plan.Machine) error {
 	cluster, err := o.Regions.Open(ctx, subject.ProxmoxCluster, proxmox.RegionName(machine.Spec.Reservation.Region))
 	if err == nil {
+		err = refused(cluster)
+	}
+	if err == nil {
 		o.Waker.watch(cluster, proxmox.VMID(machine.Spec.Reservation.VMID), subject.Key())
 		machine.Task, err = o.task(cluster, subject)
 	}
 	if err == nil {
 		machine.VM, err = o.vm(ctx, cluster, subject, machine.Task)
+	}
+	if err == nil && o.seedIsUnknown(subject, machine) {
+		machine.SeedVolume, err = seedVolume(ctx, cluster, machine.Spec.Reservation)
 	}
 	if reason, unavailable := Unavailable(err); unavailable {
 		machine.VM, machine.Task = plan.VM{Presence: plan.PresenceUnknown, Why: reason}, plan.Task{}
@@ -111,6 +120,37 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 		return err
 	}
 	return o.addCandidates(ctx, subject, machine) // another VMID is needed
+}
+
+// refused returns the inventory's error when Proxmox VE does not accept the credentials, so that not every machine asks
+// with them: hosts ban who keeps on trying.
+func refused(cluster *pve.Cluster) error {
+	if err := cluster.Inventory.Snapshot().Err; pve.ClassOf(err) == pve.Unauthorized {
+		return err
+	}
+	return nil
+}
+
+// seedIsUnknown reports whether only a look at the storage tells if the seed is there: the machine is on its way, or going,
+// and nothing is known of a task, as after a restore.
+func (o *Observer) seedIsUnknown(subject MachineSubject, machine *plan.Machine) bool {
+	certain := machine.VM.Presence == plan.PresenceAbsent || machine.VM.Presence == plan.PresenceOurs
+	needed := machine.Spec.ProviderID == "" || machine.Deleting || subject.seedInUse()
+	return certain && needed && machine.Task.State == plan.TaskNone && !machine.SeedRemoved && !o.Memory.isUntouched(subject.uuid())
+}
+
+// seedVolume looks for the seed on its storage.
+func seedVolume(ctx context.Context, cluster *pve.Cluster, reservation v1beta1.Reservation) (plan.SeedVolume, error) {
+	storage := proxmox.StorageID(reservation.SeedStorage)
+	volumes, err := cluster.StorageContent(ctx, proxmox.NodeName(reservation.Node), storage, "iso")
+	if err != nil {
+		return plan.SeedNotLookedAt, err
+	}
+	wanted := vmconfig.SeedVolume(storage, proxmox.SMBIOSUUID(reservation.UUID))
+	if slices.ContainsFunc(volumes, func(volume pve.Volume) bool { return volume.ID == wanted }) {
+		return plan.SeedStored, nil
+	}
+	return plan.SeedAbsent, nil
 }
 
 // task observes the task that was started last. One that the tracker does not know, after a restart, is followed again. The

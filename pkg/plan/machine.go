@@ -24,7 +24,7 @@ func MachineStep(m Machine) Decision {
 		return deletionStep(m)
 	}
 	for _, step := range []func(Machine) Decision{
-		awaitTask, claimAddresses, reserve, identify, upload, clone, configure, resize, start, record, removeSeed,
+		awaitTask, claimAddresses, reserve, identify, upload, clone, halt, configure, resize, start, record, removeSeed,
 	} {
 		if decision := step(m); decision != nil {
 			return decision
@@ -211,10 +211,19 @@ func upload(m Machine) Decision {
 	}
 }
 
-// seedUploaded reports whether the seed is known to be on its storage: a drive has it, or it was the first step of a VM
-// that is past it, or the last task put it there.
+// seedUploaded reports whether the seed is known to be on its storage: a drive has it, or it was seen there, or it was the
+// first step of a VM that is past it, or the last task put it there.
 func seedUploaded(m Machine) bool {
-	return vmconfig.HasSeed(m.VM.Config) || m.Task.State == TaskSucceeded && (m.Task.Type == "imgcopy" || m.Task.Type == "qmclone")
+	return vmconfig.HasSeed(m.VM.Config) || m.SeedVolume == SeedStored || m.Task.State == TaskSucceeded && (m.Task.Type == "imgcopy" || m.Task.Type == "qmclone")
+}
+
+// halt stops a VM that was started by another before it was configured: it booted without its bootstrap data, and with the
+// template's MAC addresses.
+func halt(m Machine) Decision {
+	if m.Spec.ProviderID != "" || m.VM.Power != PowerRunning || vmconfig.HasSeed(m.VM.Config) {
+		return nil
+	}
+	return Do{Stop{virtualMachine(m)}, Reason{Stopping, fmt.Sprintf("stopping VM %d on %s, which was started before it was configured", m.Spec.Reservation.VMID, m.VM.Node)}}
 }
 
 // configure brings the VM's config to what is asked, before it starts for the first time.
@@ -284,7 +293,7 @@ func record(m Machine) Decision {
 // removeSeed takes the bootstrap data away once it has done its work: first out of the drive, then off the storage.
 func removeSeed(m Machine) Decision {
 	switch {
-	case !m.Bootstrapped || m.seedIsGone():
+	case !m.Bootstrapped || m.SeedIsGone():
 		return nil
 	case m.Task.State == TaskRunning:
 		return Wait{Reason: taskReason(m.Task)}
@@ -296,9 +305,9 @@ func removeSeed(m Machine) Decision {
 	return deleteSeed(m)
 }
 
-// seedIsGone reports whether the seed is known to be gone: seen to be so before, or by the task that removed it.
-func (m Machine) seedIsGone() bool {
-	return m.SeedRemoved || m.Task.State == TaskSucceeded && m.Task.RemovesSeed()
+// SeedIsGone reports whether the seed is known to be gone: seen to be so, now or before, or by the task that removed it.
+func (m Machine) SeedIsGone() bool {
+	return m.SeedRemoved || m.SeedVolume == SeedAbsent && !vmconfig.HasSeed(m.VM.Config) || m.Task.State == TaskSucceeded && m.Task.RemovesSeed()
 }
 
 func deleteSeed(m Machine) Decision {

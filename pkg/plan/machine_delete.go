@@ -50,7 +50,7 @@ func destroy(m Machine) Decision {
 // sweep deletes the seed. The VM is gone by now, so nothing reads it.
 func sweep(m Machine) Decision {
 	switch {
-	case m.seedIsGone():
+	case m.SeedIsGone():
 		return nil
 	case m.Task.State == TaskRunning:
 		return Wait{Reason: taskReason(m.Task)}

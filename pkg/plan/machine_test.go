@@ -135,6 +135,10 @@ func power(power plan.Power) change { return func(m *plan.Machine) { m.VM.Power 
 
 func node(name proxmox.NodeName) change { return func(m *plan.Machine) { m.VM.Node = name } }
 
+func seedVolumeSeen(seen plan.SeedVolume) change {
+	return func(m *plan.Machine) { m.SeedVolume = seen }
+}
+
 func noVMIDs(m *plan.Machine) { m.Candidates.FreeVMIDs = nil }
 
 var whyUnknown = plan.Reason{Code: plan.Unobserved, Message: "region home does not answer"}
@@ -259,6 +263,14 @@ func TestWhileTheVMIsMade(t *testing.T) {
 			"before that the seed is uploaded once more when nobody knows that it was", machine(cloned, task("", plan.TaskNone)),
 			"do UploadSeed | UploadingSeed: uploading the seed ISO to local of pve1",
 		},
+		{
+			"but not when it was seen on its storage", machine(cloned, task("", plan.TaskNone), seedVolumeSeen(plan.SeedStored)),
+			"do Configure | Configuring: configuring VM 101",
+		},
+		{
+			"a VM that somebody started before it was configured is stopped", machine(cloned, power(plan.PowerRunning)),
+			"do Stop | Stopping: stopping VM 101 on pve1, which was started before it was configured",
+		},
 		{"then its disk is grown", machine(configured), "do Resize | Resizing: growing disk scsi0 of VM 101 to 20 GiB"},
 		{"also when the tasks before are forgotten, since the drive has the seed", machine(configured, task("", plan.TaskNone)), "do Resize | Resizing: growing disk scsi0 of VM 101 to 20 GiB"},
 		{"the growing is waited for", machine(configured, task("resize", plan.TaskRunning)), "wait | Resizing: growing the boot disk"},
@@ -322,6 +334,8 @@ func TestOnceTheVMRan(t *testing.T) {
 		},
 		{"a failed deletion of the seed is tried again", machine(ejected, failed("imgdel", "timeout", 0)), "do DeleteSeed | RemovingSeed: deleting the seed ISO from local of pve1"},
 		{"it is done when its seed was deleted", machine(ejected, task("imgdel", plan.TaskSucceeded)), "done | Running: VM 101 runs on pve1"},
+		{"it is done when its seed was not found on its storage", machine(ejected, seedVolumeSeen(plan.SeedAbsent)), "done | Running: VM 101 runs on pve1"},
+		{"a seed in the drive is ejected also when its volume is gone", machine(bootstrapped, seedVolumeSeen(plan.SeedAbsent)), "do EjectSeed | RemovingSeed: ejecting the seed ISO"},
 		{"it is done when its seed is known to be gone", machine(ejected, seedRemoved), "done | Running: VM 101 runs on pve1"},
 	})
 }

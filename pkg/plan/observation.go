@@ -26,6 +26,8 @@ type Machine struct {
 	Bootstrapped bool
 	// SeedRemoved says that the seed is known to be gone.
 	SeedRemoved bool
+	// SeedVolume is what a look at the seed's storage showed. It is looked at only when no task tells.
+	SeedVolume SeedVolume
 	// ControlPlane says that the machine is one of the control plane.
 	ControlPlane bool
 	// FailureDomain is the zone that the machine was asked into; empty for any.
@@ -71,6 +73,16 @@ type Candidates struct {
 	// Unavailable says why the hosts of a region are not among Hosts.
 	Unavailable string
 }
+
+// SeedVolume is whether the seed ISO is on its storage.
+type SeedVolume int
+
+// What is known of the seed ISO.
+const (
+	SeedNotLookedAt SeedVolume = iota
+	SeedStored
+	SeedAbsent
+)
 
 // TaskState is how far a Proxmox VE task is.
 type TaskState int

@@ -22,9 +22,7 @@ const (
 	Unobserved              = "Unobserved"
 	Locked                  = "Locked"
 	VirtualMachineGone      = "VirtualMachineGone"
-	ForeignVirtualMachine   = "ForeignVirtualMachine"
 	NoBootDisk              = "NoBootDisk"
-	TemplateVanished        = "TemplateVanished"
 
 	Stopping           = "Stopping"
 	Destroying         = "Destroying"

@@ -81,7 +81,7 @@ func setVM(machine *v1beta1.ProxmoxMachine, pass MachinePass) {
 	if pass.FailureDomain != "" {
 		machine.Status.FailureDomain = pass.FailureDomain
 	}
-	if task := pass.Observed.Task; task.State == plan.TaskSucceeded && task.RemovesSeed() {
+	if pass.Observed.Bootstrapped && pass.Observed.SeedIsGone() {
 		machine.Status.SeedRemoved = ptr.To(true)
 	}
 }

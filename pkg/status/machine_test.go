@@ -211,7 +211,7 @@ func TestTheStatusOfAMachineBesideItsConditions(t *testing.T) {
 		return func(m *v1beta1.ProxmoxMachine) { m.Status = s }
 	}
 	moved := plan.VM{Presence: plan.PresenceOurs, Node: "pve2", Power: plan.PowerRunning}
-	removed := plan.Machine{VM: runningVM, Task: plan.Task{Type: "imgdel", State: plan.TaskSucceeded}}
+	removed := plan.Machine{VM: runningVM, Bootstrapped: true, Task: plan.Task{Type: "imgdel", State: plan.TaskSucceeded}}
 	name := clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: "worker-1"}
 	four := clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: "10.0.0.5"}
 	six := clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: "fd00::5"}

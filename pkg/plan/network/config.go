@@ -17,11 +17,17 @@ type Config struct {
 
 // Ethernet is one device of a Config, found by its MAC address.
 type Ethernet struct {
-	Match       Match        `json:"match"`
-	DHCP4       bool         `json:"dhcp4"`
-	DHCP6       bool         `json:"dhcp6"`
-	Addresses   []string     `json:"addresses,omitempty"`
-	Routes      []Route      `json:"routes,omitempty"`
+	Match Match `json:"match"`
+	// SetName is the name that the device gets in the guest: eth0 for net0. It makes the name known beforehand, for kube-vip
+	// say, and lets networkd find the device, which cloud-init looks for there by name as well.
+	SetName   string   `json:"set-name"`
+	DHCP4     bool     `json:"dhcp4"`
+	DHCP6     bool     `json:"dhcp6"`
+	Addresses []string `json:"addresses,omitempty"`
+	Routes    []Route  `json:"routes,omitempty"`
+	// Gateway6 is the default router of IPv6. netplan would rather have a route to ::/0, but cloud-init 22.4 makes ::/64 of
+	// that for networkd, ifupdown and NetworkManager; all of them read this.
+	Gateway6    string       `json:"gateway6,omitempty"`
 	Nameservers *Nameservers `json:"nameservers,omitempty"`
 }
 
@@ -51,18 +57,31 @@ func NewConfig(uuid proxmox.SMBIOSUUID, spec v1beta1.Network, addresses []Addres
 	for _, device := range Devices(spec) {
 		ethernet := Ethernet{
 			Match:       Match{MACAddress: strings.ToLower(MAC(uuid, device.Name))},
+			SetName:     GuestName(device.Name),
 			Nameservers: nameservers(spec.DNS),
 		}
 		for _, address := range onDevice(addresses, device.Name) {
 			ethernet.Addresses = append(ethernet.Addresses, address.Prefix.String())
 			if address.Gateway.IsValid() && !routed[address.Claim.Family] {
 				routed[address.Claim.Family] = true
-				ethernet.Routes = append(ethernet.Routes, Route{To: everywhere(address.Gateway), Via: address.Gateway.String()})
+				ethernet.setGateway(address.Gateway)
 			}
 		}
-		config.Ethernets[device.Name] = ethernet
+		config.Ethernets[ethernet.SetName] = ethernet
 	}
 	return config
+}
+
+// GuestName is the name that a device has in the guest: eth0 for net0.
+func GuestName(device string) string { return "eth" + strings.TrimPrefix(device, "net") }
+
+// setGateway sets the default router. A route to `default` is known to no renderer of cloud-init 22.4 but netplan.
+func (e *Ethernet) setGateway(gateway netip.Addr) {
+	if gateway.Is4() {
+		e.Routes = append(e.Routes, Route{To: "0.0.0.0/0", Via: gateway.String()})
+		return
+	}
+	e.Gateway6 = gateway.String()
 }
 
 func onDevice(addresses []Address, device string) []Address {
@@ -73,15 +92,6 @@ func onDevice(addresses []Address, device string) []Address {
 		}
 	}
 	return found
-}
-
-// everywhere is the destination of a default route. cloud-init before 23 does not know the word `default` in every
-// renderer; it knows the prefixes.
-func everywhere(gateway netip.Addr) string {
-	if gateway.Is4() {
-		return "0.0.0.0/0"
-	}
-	return "::/0"
 }
 
 func nameservers(dns v1beta1.DNS) *Nameservers {

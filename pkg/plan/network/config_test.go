@@ -36,7 +36,7 @@ func TestTheGuestIsToldItsNetwork(t *testing.T) {
 	six := bound(t, "net0", network.IPv6, "fd00::5", 64, "fd00::1")
 	storage := bound(t, "net1", network.IPv4, "192.168.7.5", 24, "192.168.7.1")
 	storage6 := bound(t, "net1", network.IPv6, "fd07::5", 64, "fd07::1")
-	toV4, toV6 := network.Route{To: "0.0.0.0/0", Via: "10.0.0.1"}, network.Route{To: "::/0", Via: "fd00::1"}
+	toV4 := network.Route{To: "0.0.0.0/0", Via: "10.0.0.1"}
 	dns := v1beta1.DNS{Nameservers: []string{"10.0.0.2", "fd00::2"}, SearchDomains: []string{"lab.example"}}
 	cases := []struct {
 		name      string
@@ -47,48 +47,52 @@ func TestTheGuestIsToldItsNetwork(t *testing.T) {
 		{
 			"one IPv4 address", devices(device("net0", "p", "")),
 			[]network.Address{four},
-			map[string]network.Ethernet{"net0": ethernet(mac0, []string{"10.0.0.5/24"}, toV4)},
+			map[string]network.Ethernet{"eth0": ethernet(mac0, []string{"10.0.0.5/24"}, toV4)},
 		},
 		{
 			"one IPv6 address", devices(device("net0", "", "p")),
 			[]network.Address{six},
-			map[string]network.Ethernet{"net0": ethernet(mac0, []string{"fd00::5/64"}, toV6)},
+			map[string]network.Ethernet{"eth0": routing6("fd00::1", ethernet(mac0, []string{"fd00::5/64"}))},
 		},
 		{
 			"an address of each family", devices(device("net0", "p", "p")),
 			[]network.Address{four, six},
-			map[string]network.Ethernet{"net0": ethernet(mac0, []string{"10.0.0.5/24", "fd00::5/64"}, toV4, toV6)},
+			map[string]network.Ethernet{"eth0": routing6("fd00::1", ethernet(mac0, []string{"10.0.0.5/24", "fd00::5/64"}, toV4))},
 		},
 		{
 			"several devices, of which the first with a gateway routes", devices(device("net1", "p", ""), device("net0", "p", "")),
 			[]network.Address{four, storage},
-			map[string]network.Ethernet{"net0": ethernet(mac0, []string{"10.0.0.5/24"}, toV4), "net1": ethernet(mac1, []string{"192.168.7.5/24"})},
+			map[string]network.Ethernet{"eth0": ethernet(mac0, []string{"10.0.0.5/24"}, toV4), "eth1": ethernet(mac1, []string{"192.168.7.5/24"})},
 		},
 		{
 			"several devices, each routing the family that no earlier one does", devices(device("net0", "p", ""), device("net1", "p", "p")),
 			[]network.Address{four, storage, storage6},
 			map[string]network.Ethernet{
-				"net0": ethernet(mac0, []string{"10.0.0.5/24"}, toV4),
-				"net1": ethernet(mac1, []string{"192.168.7.5/24", "fd07::5/64"}, network.Route{To: "::/0", Via: "fd07::1"}),
+				"eth0": ethernet(mac0, []string{"10.0.0.5/24"}, toV4),
+				"eth1": routing6("fd07::1", ethernet(mac1, []string{"192.168.7.5/24", "fd07::5/64"})),
 			},
 		},
 		{
 			"no route where no pool has a gateway", devices(device("net0", "p", "")),
 			[]network.Address{bound(t, "net0", network.IPv4, "10.0.0.5", 24, "")},
-			map[string]network.Ethernet{"net0": ethernet(mac0, []string{"10.0.0.5/24"})},
+			map[string]network.Ethernet{"eth0": ethernet(mac0, []string{"10.0.0.5/24"})},
 		},
 		{
 			"its name servers, on every device",
 			v1beta1.Network{DNS: dns, Devices: []v1beta1.NetworkDevice{device("net0", "p", ""), device("net1", "p", "")}},
 			[]network.Address{four, storage},
 			map[string]network.Ethernet{
-				"net0": withDNS(ethernet(mac0, []string{"10.0.0.5/24"}, toV4)),
-				"net1": withDNS(ethernet(mac1, []string{"192.168.7.5/24"})),
+				"eth0": withDNS(ethernet(mac0, []string{"10.0.0.5/24"}, toV4)),
+				"eth1": withDNS(ethernet(mac1, []string{"192.168.7.5/24"})),
 			},
 		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			for name, ethernet := range c.want {
+				ethernet.SetName = name
+				c.want[name] = ethernet
+			}
 			want := network.Config{Version: 2, Ethernets: c.want}
 			if diff := cmp.Diff(want, network.NewConfig(uuid, c.spec, c.addresses), addresses); diff != "" {
 				t.Errorf("network config (-want +got):\n%s", diff)
@@ -99,6 +103,11 @@ func TestTheGuestIsToldItsNetwork(t *testing.T) {
 
 func ethernet(mac string, addresses []string, routes ...network.Route) network.Ethernet {
 	return network.Ethernet{Match: network.Match{MACAddress: mac}, Addresses: addresses, Routes: routes}
+}
+
+func routing6(gateway string, e network.Ethernet) network.Ethernet {
+	e.Gateway6 = gateway
+	return e
 }
 
 func withDNS(e network.Ethernet) network.Ethernet {
@@ -122,7 +131,7 @@ func TestAGuestWithMoreThanTenDevicesRoutesOverTheLowestNumber(t *testing.T) {
 	}
 	for name, got := range config.Ethernets {
 		var want []network.Route
-		if name == "net2" {
+		if name == "eth2" {
 			want = []network.Route{{To: "0.0.0.0/0", Via: "10.0.2.1"}}
 		}
 		if diff := cmp.Diff(want, got.Routes); diff != "" {

@@ -66,14 +66,3 @@ func (p Properties) With(key, value string) Properties {
 	}
 	return result
 }
-
-// Without returns the properties but for those with the key.
-func (p Properties) Without(key string) Properties {
-	result := make(Properties, 0, len(p))
-	for _, property := range p {
-		if property.Key != key {
-			result = append(result, property)
-		}
-	}
-	return result
-}

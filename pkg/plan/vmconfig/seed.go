@@ -26,18 +26,22 @@ func SeedDrive(config Config) string {
 	if drive, found := drive(config, isCloudInit); found {
 		return drive
 	}
-	for _, key := range seedDrives(config) {
+	drives := seedDrives(config)
+	for _, key := range drives {
 		if value, taken := config[key]; !taken || volumeOf(value) == "none" {
 			return key
 		}
 	}
-	return "scsi30"
+	return drives[len(drives)-1] // a VM with 31 SCSI disks; Proxmox VE will say what it makes of it
 }
 
 func seedDrives(config Config) []string {
-	drives := []string{"ide2", "ide0", "sata5", "scsi30"}
-	if config["arch"] == "aarch64" {
-		return drives[3:]
+	var drives []string
+	if config["arch"] != "aarch64" {
+		drives = []string{"ide2", "ide0", "sata5"}
+	}
+	for number := 30; number >= 0; number-- {
+		drives = append(drives, "scsi"+strconv.Itoa(number))
 	}
 	return drives
 }
@@ -78,6 +82,3 @@ func drive(config Config, is func(string) bool) (string, bool) {
 	slices.Sort(keys)
 	return keys[0], true
 }
-
-// FormatGiB writes a size as PVE's resize takes it, in GiB.
-func FormatGiB(size proxmox.GiB) string { return strconv.FormatInt(int64(size), 10) + "G" }
