@@ -21,10 +21,11 @@ type Waker struct {
 	machines map[watchedVM]types.NamespacedName
 }
 
-// watchedVM is a VMID in one opened Proxmox VE cluster.
+// watchedVM is a VMID in the Proxmox VE cluster behind an endpoint, whatever the credentials: those may change while the
+// machine sleeps.
 type watchedVM struct {
-	cluster string
-	id      proxmox.VMID
+	endpoint string
+	id       proxmox.VMID
 }
 
 // NewWaker returns a Waker that knows no machine yet.
@@ -45,7 +46,7 @@ func (w *Waker) VMChanged(cluster *pve.Cluster, changes []pve.VMChange) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, change := range changes {
-		if machine, watched := w.machines[watchedVM{cluster.Fingerprint(), change.ID}]; watched {
+		if machine, watched := w.machines[watchedVM{cluster.Endpoint(), change.ID}]; watched {
 			w.wake(machine)
 		}
 	}
@@ -68,7 +69,7 @@ func (w *Waker) wake(machine types.NamespacedName) {
 func (w *Waker) watch(cluster *pve.Cluster, id proxmox.VMID, machine types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.machines[watchedVM{cluster.Fingerprint(), id}] = machine
+	w.machines[watchedVM{cluster.Endpoint(), id}] = machine
 }
 
 // Forget drops all VMs of a machine that is gone.

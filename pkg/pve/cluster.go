@@ -2,6 +2,7 @@ package pve
 
 import (
 	"context"
+	"strings"
 	"sync"
 )
 
@@ -30,6 +31,9 @@ func Open(config Config) (*Cluster, error) {
 
 // Fingerprint is that of the configuration the cluster was opened with.
 func (c *Cluster) Fingerprint() string { return c.fingerprint }
+
+// Endpoint is the first of the endpoints. It stays when credentials change, which make another Cluster.
+func (c *Cluster) Endpoint() string { return strings.TrimSuffix(c.base, apiPrefix) }
 
 // Run polls the inventory, follows tasks and calls listeners until the context ends. It returns nil then, after all it
 // started has ended but for a listener that hangs.

@@ -2,6 +2,9 @@ package pve
 
 import "time"
 
+// refusedPause is the time between polls with credentials that are refused: hosts ban who keeps on trying.
+const refusedPause = time.Minute
+
 // pace gives the time to the next poll: the interval, doubled with each failure in a row, up to a limit.
 type pace struct {
 	interval, limit time.Duration
@@ -19,6 +22,9 @@ func (p *pace) next(err error) time.Duration {
 		return p.interval
 	}
 	p.failures++
+	if ClassOf(err) == Unauthorized {
+		return jitter(max(p.limit, refusedPause)) * 2 / 3
+	}
 	delay := p.interval
 	for range p.failures {
 		if delay >= p.limit/2 {
