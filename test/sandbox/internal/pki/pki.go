@@ -90,6 +90,15 @@ func ParseAuthority(pair Pair) (*Authority, error) {
 // PEM is the authority's certificate, for those who shall trust it.
 func (a *Authority) PEM() []byte { return a.pem }
 
+// Export is the authority's certificate and private key, PEM. ParseAuthority reads them back.
+func (a *Authority) Export() (Pair, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(a.key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("encode private key: %w", err)
+	}
+	return Pair{Certificate: a.pem, Key: encode("PRIVATE KEY", der)}, nil
+}
+
 // Issue signs a certificate for the subject with a fresh key. It serves as server and client certificate.
 func (a *Authority) Issue(subject Subject) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
