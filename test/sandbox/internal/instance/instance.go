@@ -98,6 +98,18 @@ func (i *Instance) Release() {
 	i.lock = nil
 }
 
+// clear removes what a killed sandbox left.
+func (i *Instance) clear() error {
+	if _, err := os.Stat(i.dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := i.Acquire(); err != nil {
+		return err
+	}
+	i.Release()
+	return nil
+}
+
 // Running returns the record of the running sandbox, or ErrNotRunning.
 func (i *Instance) Running() (Record, error) {
 	lock, err := os.Open(i.lockFile())
@@ -122,9 +134,13 @@ func (i *Instance) Running() (Record, error) {
 	return record, nil
 }
 
-// Stop asks the running sandbox to stop and waits until it has.
+// Stop asks the running sandbox to stop and waits until it has. If none runs it removes what a killed one left, and
+// returns ErrNotRunning.
 func (i *Instance) Stop(ctx context.Context) error {
 	record, err := i.Running()
+	if errors.Is(err, ErrNotRunning) {
+		return errors.Join(err, i.clear())
+	}
 	if err != nil {
 		return err
 	}
