@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
@@ -250,6 +251,13 @@ func badMachines() []badMachine {
 			func(b *bench, _ *v1beta1.ProxmoxMachine) {
 				b.pve.World.AddStorage(pvesim.StorageSpec{ID: "later", Type: "nfs", Content: []string{"images"}})
 			},
+		},
+		{
+			"storage that is full", nil, func(b *bench, m *v1beta1.ProxmoxMachine) {
+				b.pve.World.AddStorage(pvesim.StorageSpec{ID: "tiny", Type: "nfs", Content: []string{"images"}, Total: proxmox.GiB(1).Bytes()})
+				m.Spec.Source.Template.Storage = "tiny"
+			},
+			"TaskFailed", []string{"cloning the template failed", "it is tried again"}, nil,
 		},
 		{
 			"unknown storage for the seed", nil, func(_ *bench, m *v1beta1.ProxmoxMachine) { m.Spec.Bootstrap.Storage = "later" },

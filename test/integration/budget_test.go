@@ -3,6 +3,7 @@ package integration_test
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,10 +29,12 @@ func TestRequestBudget(t *testing.T) {
 			b.provisioned(b.cluster("c1"))
 			machine := b.machine("c1", "m1", func(m *v1beta1.ProxmoxMachine) { m.Spec.Pool = "capi" })
 			b.running(machine)
-			toReady := b.requests()
-			b.Expect(len(own(toReady))).To(BeNumerically("<=", 10), "to Ready: %s", strings.Join(own(toReady), "\n"))
-
 			b.polled(2)
+			all := own(b.requests())
+			seenRunning := slices.IndexFunc(all, func(request string) bool { return strings.HasSuffix(request, "/status/current") }) + 1
+			b.Expect(seenRunning).To(Equal(10), "to Ready: %s", strings.Join(all, "\n"))
+			b.Expect(len(all)).To(BeNumerically("<=", 12), "until the inventory shows it: %s", strings.Join(all, "\n"))
+
 			sent := len(b.requests())
 			b.hasNode(machine)
 			b.says(machine, v1beta1.BootstrapSeedRemovedCondition, metav1.ConditionTrue, "Removed")
