@@ -68,7 +68,7 @@ func TestReportReturnsTheResult(t *testing.T) {
 }
 
 func TestCloneIDTellsClonesApart(t *testing.T) {
-	if cloneID("/a") == cloneID("/b") || cloneID("/a") != cloneID("/a") {
+	if first := cloneID("/a"); first == cloneID("/b") || first != cloneID("/a") {
 		t.Error("a clone's id is not its own")
 	}
 }

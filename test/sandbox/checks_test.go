@@ -2,7 +2,6 @@ package sandbox_test
 
 import (
 	"context"
-
 	"testing"
 
 	"github.com/onsi/ginkgo/v2"

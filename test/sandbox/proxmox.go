@@ -150,7 +150,7 @@ func (g *guests) boot(booted pvesim.BootedGuest) {
 }
 
 func (g *guests) bootstrap(booted pvesim.BootedGuest) error {
-	ctx := context.Background() //nolint:forbidigo // a machine's boot belongs to no caller
+	ctx := context.Background() // a machine's boot belongs to no caller
 	if machine, known := g.machine(booted.VMID); known && booted.Boots > 1 {
 		cluster, err := g.cluster(machine.Seed.Endpoint)
 		if err != nil {
@@ -191,7 +191,7 @@ func (g *guests) stop(booted pvesim.BootedGuest, cause pvesim.PowerOffCause) {
 	if err != nil {
 		return
 	}
-	ctx := context.Background() //nolint:forbidigo // a machine's end belongs to no caller
+	ctx := context.Background() // a machine's end belongs to no caller
 	if cause == pvesim.CauseDestroy {
 		err = machine.Remove(ctx, cluster)
 	} else {

@@ -25,9 +25,9 @@ type Scenario struct {
 	table *progress.Table
 }
 
-// NewScenario makes a scenario that is printed with print.
-func NewScenario(sandbox *Sandbox, cluster Cluster, print *progress.Printer) Scenario {
-	return Scenario{Sandbox: sandbox, Cluster: cluster, Progress: print, table: print.NewTable(Columns())}
+// NewScenario makes a scenario that is told on the printer.
+func NewScenario(sandbox *Sandbox, cluster Cluster, printer *progress.Printer) Scenario {
+	return Scenario{Sandbox: sandbox, Cluster: cluster, Progress: printer, table: printer.NewTable(Columns())}
 }
 
 // Up makes the cluster and waits until it is available with one control plane machine.

@@ -16,7 +16,7 @@ import (
 )
 
 // tokenVariable holds the API token where the command line, which other users can see, should not.
-const tokenVariable = "PVE_TOKEN" //nolint:gosec // a variable's name
+const tokenVariable = "PVE_TOKEN"
 
 // upFlags are the flags of up.
 type upFlags struct {
