@@ -58,19 +58,22 @@ func badClusters() []badCluster {
 			"unreachable", func(b *bench, c *v1beta1.ProxmoxCluster) {
 				c.Spec.Regions[0].Endpoints = []string{"https://127.0.0.1:1"}
 			},
-			available, v1beta1.UnreachableReason, []string{"127.0.0.1:1", "spec.regions[].endpoints"},
+			available, v1beta1.UnreachableReason,
+			[]string{"127.0.0.1:1", "spec.regions[].endpoints"},
 			func(b *bench, c *v1beta1.ProxmoxCluster) {
 				b.change(c, func() { c.Spec.Regions[0].Endpoints = []string{b.pve.URL} })
 			},
 		},
 		{
 			"down for a while", func(b *bench, _ *v1beta1.ProxmoxCluster) { b.pve.World.StopNode("pve1") },
-			available, v1beta1.UnreachableReason, []string{"spec.regions[].endpoints", "that Proxmox VE runs"},
+			available, v1beta1.UnreachableReason,
+			[]string{"spec.regions[].endpoints", "that Proxmox VE runs"},
 			func(b *bench, _ *v1beta1.ProxmoxCluster) { b.pve.World.StartNode("pve1") },
 		},
 		{
 			"untrusted", func(_ *bench, c *v1beta1.ProxmoxCluster) { c.Spec.Regions[0].TLS = v1beta1.RegionTLS{} },
-			available, v1beta1.UnreachableReason, []string{"certificate", "spec.regions[].tls.caBundle or fingerprints"},
+			available, v1beta1.UnreachableReason,
+			[]string{"certificate", "spec.regions[].tls.caBundle or fingerprints"},
 			func(b *bench, c *v1beta1.ProxmoxCluster) {
 				b.change(c, func() { c.Spec.Regions[0].TLS.CABundle = b.pve.CAPEM })
 			},
@@ -79,14 +82,16 @@ func badClusters() []badCluster {
 			"another fingerprint", func(_ *bench, c *v1beta1.ProxmoxCluster) {
 				c.Spec.Regions[0].TLS = v1beta1.RegionTLS{Fingerprints: []string{fingerprint("0F")}}
 			},
-			available, v1beta1.UnreachableReason, []string{"fingerprint", "spec.regions[].tls.caBundle or fingerprints"},
+			available, v1beta1.UnreachableReason,
+			[]string{"fingerprint", "spec.regions[].tls.caBundle or fingerprints"},
 			func(b *bench, c *v1beta1.ProxmoxCluster) {
 				b.change(c, func() { c.Spec.Regions[0].TLS.Fingerprints = []string{b.fingerprint()} })
 			},
 		},
 		{
 			"CA that is no certificate", func(_ *bench, c *v1beta1.ProxmoxCluster) { c.Spec.Regions[0].TLS.CABundle = []byte("no PEM") },
-			available, v1beta1.InvalidRegionReason, []string{"CA bundle holds no PEM certificate", "correct spec.regions[home]"},
+			available, v1beta1.InvalidRegionReason,
+			[]string{"CA bundle holds no PEM certificate", "correct spec.regions[home]"},
 			func(b *bench, c *v1beta1.ProxmoxCluster) {
 				b.change(c, func() { c.Spec.Regions[0].TLS.CABundle = b.pve.CAPEM })
 			},
@@ -95,23 +100,32 @@ func badClusters() []badCluster {
 			"bad token", func(b *bench, _ *v1beta1.ProxmoxCluster) {
 				b.credentials(map[string]string{"tokenSecret": wrongSecret})
 			},
-			available, refused, []string{"region", "credentials Secret"}, mendCredentials,
+			available, refused,
+			[]string{"region", "credentials Secret"},
+			mendCredentials,
 		},
 		{
 			"no such user", func(b *bench, _ *v1beta1.ProxmoxCluster) { b.credentials(map[string]string{"tokenID": "nobody@pve!x"}) },
-			available, refused, []string{"credentials Secret"}, mendCredentials,
+			available, refused,
+			[]string{"credentials Secret"},
+			mendCredentials,
 		},
 		{
 			"token that is none", func(b *bench, _ *v1beta1.ProxmoxCluster) { b.credentials(map[string]string{"tokenID": "root@pam"}) },
-			available, v1beta1.InvalidRegionReason, []string{"home", "user@realm!name", "Secret c1-credentials"}, mendCredentials,
+			available, v1beta1.InvalidRegionReason,
+			[]string{"home", "user@realm!name", "Secret c1-credentials"},
+			mendCredentials,
 		},
 		{
 			"credentials without a key", func(b *bench, _ *v1beta1.ProxmoxCluster) { b.credentials(map[string]string{"tokenSecret": ""}) },
-			available, v1beta1.CredentialsNotFoundReason, []string{"home", "c1-credentials", "tokenID and tokenSecret"}, mendCredentials,
+			available, v1beta1.CredentialsNotFoundReason,
+			[]string{"home", "c1-credentials", "tokenID and tokenSecret"},
+			mendCredentials,
 		},
 		{
 			"no credentials", func(b *bench, c *v1beta1.ProxmoxCluster) { c.Spec.Regions[0].CredentialsRef.Name = "later" },
-			available, v1beta1.CredentialsNotFoundReason, []string{"home", "/later of spec.regions[].credentialsRef does not exist", "create it"},
+			available, v1beta1.CredentialsNotFoundReason,
+			[]string{"home", "/later of spec.regions[].credentialsRef does not exist", "create it"},
 			func(b *bench, _ *v1beta1.ProxmoxCluster) {
 				b.create(&corev1.Secret{ObjectMeta: b.meta("later"), StringData: b.token()})
 			},
@@ -120,7 +134,8 @@ func badClusters() []badCluster {
 			"unknown node in a zone", func(_ *bench, c *v1beta1.ProxmoxCluster) {
 				c.Spec.Regions[0].Zones = []v1beta1.Zone{{Name: "a", Nodes: []string{"pve1", "pve9"}}}
 			},
-			v1beta1.ZonesValidCondition, v1beta1.UnknownNodeReason, []string{`spec.regions[home].zones[a].nodes`, `no node "pve9"`, "it has pve1, pve2, pve3"},
+			v1beta1.ZonesValidCondition, v1beta1.UnknownNodeReason,
+			[]string{`spec.regions[home].zones[a].nodes`, `no node "pve9"`, "it has pve1, pve2, pve3"},
 			func(b *bench, c *v1beta1.ProxmoxCluster) {
 				b.change(c, func() { c.Spec.Regions[0].Zones[0].Nodes = []string{"pve1"} })
 			},
@@ -225,29 +240,35 @@ func badMachines() []badMachine {
 	return []badMachine{
 		{
 			"no template of that name", nil, template(func(s *v1beta1.TemplateSource) { s.Name = "debian-13" }),
-			"WaitingForCapacity", []string{`no template that has the name "debian-13"`, "make one", "VM.Clone"},
+			"WaitingForCapacity",
+			[]string{`no template that has the name "debian-13"`, "make one", "VM.Clone"},
 			add(pvesim.TemplateSpec{Name: "debian-13", FirstVMID: 9100}),
 		},
 		{
 			"no template with those tags", nil, template(func(s *v1beta1.TemplateSource) { s.Name, s.Tags = "", []string{"kubernetes", "v1.36"} }),
-			"WaitingForCapacity", []string{"no template that has the tags kubernetes, v1.36", "make one"},
+			"WaitingForCapacity",
+			[]string{"no template that has the tags kubernetes, v1.36", "make one"},
 			add(pvesim.TemplateSpec{Name: "other", Tags: []string{"v1.36", "kubernetes"}, FirstVMID: 9100}),
 		},
 		{
-			"two templates of one name", []pvesim.Option{pvesim.WithTemplates(
+			"two templates of one name",
+			[]pvesim.Option{pvesim.WithTemplates(
 				pvesim.TemplateSpec{Name: "ubuntu-2404-k8s"}, pvesim.TemplateSpec{Name: "ubuntu-2404-k8s", FirstVMID: 9100})},
 			func(*bench, *v1beta1.ProxmoxMachine) {},
-			"WaitingForCapacity", []string{`templates [9001 9100] all have the name "ubuntu-2404-k8s": make it unique on the node`},
+			"WaitingForCapacity",
+			[]string{`templates [9001 9100] all have the name "ubuntu-2404-k8s": make it unique on the node`},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) { b.ask(http.MethodDelete, "/nodes/pve1/qemu/9100", nil) },
 		},
 		{
 			"unknown pool", nil, func(_ *bench, m *v1beta1.ProxmoxMachine) { m.Spec.Pool = "later" },
-			"Missing", []string{"later", "does not exist", "create it in Proxmox VE"},
+			"Missing",
+			[]string{"later", "does not exist", "create it in Proxmox VE"},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) { b.pve.World.AddPool("later") },
 		},
 		{
 			"unknown storage", nil, template(func(s *v1beta1.TemplateSource) { s.Storage = "later" }),
-			"WaitingForCapacity", []string{"storage later is not there or does not take images"},
+			"WaitingForCapacity",
+			[]string{"storage later is not there or does not take images"},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) {
 				b.pve.World.AddStorage(pvesim.StorageSpec{ID: "later", Type: "nfs", Content: []string{"images"}})
 			},
@@ -257,33 +278,42 @@ func badMachines() []badMachine {
 				b.pve.World.AddStorage(pvesim.StorageSpec{ID: "tiny", Type: "nfs", Content: []string{"images"}, Total: proxmox.GiB(1).Bytes()})
 				m.Spec.Source.Template.Storage = "tiny"
 			},
-			"TaskFailed", []string{"cloning the template failed", "it is tried again"}, nil,
+			"TaskFailed",
+			[]string{"cloning the template failed", "it is tried again"},
+			nil,
 		},
 		{
 			"unknown storage for the seed", nil, func(_ *bench, m *v1beta1.ProxmoxMachine) { m.Spec.Bootstrap.Storage = "later" },
-			"WaitingForCapacity", []string{"later", "ISO"},
+			"WaitingForCapacity",
+			[]string{"later", "ISO"},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) {
 				b.pve.World.AddStorage(pvesim.StorageSpec{ID: "later", Type: "nfs", Content: []string{"iso"}})
 			},
 		},
 		{
 			"unknown allowed node", nil, func(_ *bench, m *v1beta1.ProxmoxMachine) { m.Spec.Placement.AllowedNodes = []string{"pve4"} },
-			"WaitingForCapacity", []string{"3 hosts refused", "not in placement.allowedNodes"}, nil,
+			"WaitingForCapacity",
+			[]string{"3 hosts refused", "not in placement.allowedNodes"},
+			nil,
 		},
 		{
 			"more memory than any host has", nil, func(_ *bench, m *v1beta1.ProxmoxMachine) { m.Spec.Memory.SizeMiB = 1 << 20 },
-			"WaitingForCapacity", []string{"pve1: 131072 MiB of memory free of 1048576 asked"}, nil,
+			"WaitingForCapacity",
+			[]string{"pve1: 131072 MiB of memory free of 1048576 asked"},
+			nil,
 		},
 		{
 			"empty address pool", nil, func(_ *bench, m *v1beta1.ProxmoxMachine) { m.Spec.Network.Devices[0].IPv4.PoolRef.Name = "empty" },
-			"WaitingForAddresses", []string{"IPAddressClaim m1-net0-ipv4 has no address from InClusterIPPool empty yet", "does the pool exist, and has it a free address?"},
+			"WaitingForAddresses",
+			[]string{"IPAddressClaim m1-net0-ipv4 has no address from InClusterIPPool empty yet", "does the pool exist, and has it a free address?"},
 			func(b *bench, m *v1beta1.ProxmoxMachine) { b.bind(m, "10.1.0.99") },
 		},
 		{
 			"no bootstrap Secret", nil, func(b *bench, _ *v1beta1.ProxmoxMachine) {
 				b.Expect(b.client.Delete(b.ctx, b.bootstrap())).To(Succeed())
 			},
-			"WaitingForBootstrapData", []string{"Secret m1-bootstrap", "does not exist", "Delete the Machine"},
+			"WaitingForBootstrapData",
+			[]string{"Secret m1-bootstrap", "does not exist", "Delete the Machine"},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) {
 				secret := b.bootstrap()
 				secret.StringData = map[string]string{"value": "#cloud-config\n"}
@@ -292,12 +322,14 @@ func badMachines() []badMachine {
 		},
 		{
 			"empty bootstrap Secret", nil, func(b *bench, _ *v1beta1.ProxmoxMachine) { b.setBootstrap("value", "") },
-			"WaitingForBootstrapData", []string{"Secret m1-bootstrap", `no key "value"`},
+			"WaitingForBootstrapData",
+			[]string{"Secret m1-bootstrap", `no key "value"`},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) { b.setBootstrap("value", "#cloud-config\n") },
 		},
 		{
 			"bootstrap data for another system", nil, func(b *bench, _ *v1beta1.ProxmoxMachine) { b.setBootstrap("format", "ignition") },
-			"WaitingForBootstrapData", []string{"Secret m1-bootstrap", `format "ignition"`, "use format cloud-config"},
+			"WaitingForBootstrapData",
+			[]string{"Secret m1-bootstrap", `format "ignition"`, "use format cloud-config"},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) { b.setBootstrap("format", "cloud-config") },
 		},
 		{
@@ -307,7 +339,9 @@ func badMachines() []badMachine {
 				}})
 				b.credentials(map[string]string{"tokenID": weak.ID, "tokenSecret": string(weak.Secret)})
 			},
-			"Forbidden", []string{"VM.Clone", "grant"}, mendMachineCredentials,
+			"Forbidden",
+			[]string{"VM.Clone", "grant"},
+			mendMachineCredentials,
 		},
 	}
 }

@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 	"github.com/capve/cluster-api-provider-proxmox/test/pveschema"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // TestRequestBudget counts what an undisturbed machine costs Proxmox VE, but for the polls that all machines share, and

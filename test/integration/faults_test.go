@@ -33,9 +33,17 @@ const (
 func TestFaultsOnTheWay(t *testing.T) {
 	t.Parallel()
 	requests := []pvesim.Fault{
-		{Method: "POST", Path: pathClone}, {Method: "POST", Path: pathUpload}, {Method: "PUT", Path: pathConfig}, {Method: "PUT", Path: pathResize},
-		{Method: "POST", Path: pathStart}, {Method: "POST", Path: pathStop}, {Method: "DELETE", Path: pathVM}, {Method: "DELETE", Path: pathContent},
-		{Method: "GET", Path: pathConfig}, {Method: "GET", Path: pathCurrent}, {Method: "GET", Path: "/cluster/nextid"},
+		{Method: "POST", Path: pathClone},
+		{Method: "POST", Path: pathUpload},
+		{Method: "PUT", Path: pathConfig},
+		{Method: "PUT", Path: pathResize},
+		{Method: "POST", Path: pathStart},
+		{Method: "POST", Path: pathStop},
+		{Method: "DELETE", Path: pathVM},
+		{Method: "DELETE", Path: pathContent},
+		{Method: "GET", Path: pathConfig},
+		{Method: "GET", Path: pathCurrent},
+		{Method: "GET", Path: "/cluster/nextid"},
 	}
 	ways := map[string]pvesim.Fault{
 		"refused":       {When: pvesim.Before, Status: 500, Reason: "got timeout"},
