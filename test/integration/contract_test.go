@@ -271,7 +271,8 @@ func TestContractReadyOverTheWholeLife(t *testing.T) {
 	b.Expect(b.client.Delete(b.ctx, machine)).To(Succeed())
 	b.says(machine, clusterv1.DeletingCondition, metav1.ConditionTrue, "Deleted")
 	b.says(machine, clusterv1.ReadyCondition, metav1.ConditionFalse, clusterv1.NotReadyReason)
-	b.Expect(machine.Finalizers).To(Equal([]string{"example.com/look-at-the-end"}))
+	b.Eventually(func() []string { b.get(b, machine); return machine.Finalizers }, patience, poll).
+		Should(Equal([]string{"example.com/look-at-the-end"}))
 	b.change(machine, func() { machine.Finalizers = nil })
 	b.gone(machine)
 	b.leavesNothing()

@@ -51,7 +51,7 @@ type bench struct {
 	pve       *pvesim.Server
 	// requestLog is the file of all requests that the controllers sent to Proxmox VE.
 	requestLog string
-	// log is what the controllers logged, at every verbosity.
+	// log is what the controllers logged.
 	log       *logBook
 	stop      context.CancelFunc
 	addresses atomic.Int32

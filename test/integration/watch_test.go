@@ -37,7 +37,7 @@ func (l *logBook) logger() logr.Logger {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.text.WriteString(time.Now().Format("05.000 ") + prefix + " " + args + "\n")
-	}, funcr.Options{Verbosity: 10})
+	}, funcr.Options{Verbosity: 4}) // at 5, controller-runtime logs its queues while it changes them, which is a race
 }
 
 func (l *logBook) String() string {
