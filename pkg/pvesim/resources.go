@@ -137,14 +137,19 @@ func (w *World) vmResource(v *vm, pool proxmox.PoolID) vmEntry {
 	return out
 }
 
-func (w *World) nodeResource(n *node) map[string]any {
+// nodeResource is a node's entry in cluster/resources. What it has and uses is shown to those alone who may audit it
+// (extract_node_stats in PVE::API2Tools).
+func (c *call) nodeResource(n *node) map[string]any {
 	out := map[string]any{"type": "node", "id": "node/" + string(n.name), "node": n.name, "status": n.status()}
-	if w.version == V92 {
+	if c.version == V92 {
 		out["hastate"] = n.status()
 	}
-	if n.online {
-		maps.Copy(out, w.nodeUsage(n).entry())
-		out["cgroup-mode"] = 2
+	if !n.online {
+		return out
+	}
+	out["cgroup-mode"] = 2
+	if c.who.may("/nodes/"+string(n.name), "Sys.Audit") {
+		maps.Copy(out, c.nodeUsage(n).entry())
 	}
 	return out
 }

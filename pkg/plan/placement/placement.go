@@ -164,6 +164,9 @@ func refuseOffline(_ Request, host Host) string {
 }
 
 func refuseCPUs(request Request, host Host) string {
+	if host.CPUs == 0 && host.Memory == 0 { // Proxmox VE leaves both out for those who may not audit the node
+		return fmt.Sprintf("its size cannot be seen: grant Sys.Audit on /nodes/%s to the token, and to its user, of the region's credentials", host.Node)
+	}
 	if request.CPUs > host.CPUs {
 		return fmt.Sprintf("has %d CPUs, the VM asks for %d", host.CPUs, request.CPUs)
 	}

@@ -116,6 +116,10 @@ func TestAHostIsRefusedWithTheFirstReasonThereIs(t *testing.T) {
 			"no storage takes ISO images: add the content type iso to one",
 		},
 		{
+			"its size is not shown", vm(), host("pve1", func(h *placement.Host) { h.CPUs, h.Memory = 0, 0 }),
+			"its size cannot be seen: grant Sys.Audit on /nodes/pve1 to the token, and to its user, of the region's credentials",
+		},
+		{
 			"it is offline and too small", vm(func(r *placement.Request) { r.CPUs = 32 }),
 			host("pve1", func(h *placement.Host) { h.Online = false }), "offline",
 		},
