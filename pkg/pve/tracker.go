@@ -268,7 +268,7 @@ func (t *Tracker) answer(upid proxmox.UPID, status TaskStatus, err error) {
 	}
 	switch {
 	case !ok:
-	case ClassOf(err) == NotFound:
+	case ClassOf(err) == NotFound, ClassOf(err) == Forbidden: // of other credentials: these will never be told
 		t.end(upid, task, Outcome{State: Unknown, Err: err})
 	case err != nil:
 		task.err = err

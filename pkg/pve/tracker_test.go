@@ -355,3 +355,17 @@ func TestOutcomesAreForgotten(t *testing.T) {
 		}
 	})
 }
+
+// TestTrackerGivesUpTasksItMayNotSee follows a task of earlier credentials, of which the node tells the new ones nothing.
+func TestTrackerGivesUpTasksItMayNotSee(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newFakeTasks()
+		source.askErr[taskNumber(7)] = &Error{Method: "GET", Status: 403, Reason: "Permission check failed (/nodes/pve1, Sys.Audit)"}
+		tracker, _ := startTracker(t, source)
+		tracker.Follow(taskNumber(7), owner)
+		advance(time.Minute)
+		if outcome, _ := tracker.Outcome(taskNumber(7)); outcome.State != Unknown {
+			t.Errorf("state %q, want unknown", outcome.State)
+		}
+	})
+}
