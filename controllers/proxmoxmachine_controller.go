@@ -84,7 +84,8 @@ func (r *MachineReconciler) subject(ctx context.Context, machine *v1beta1.Proxmo
 	switch {
 	case apierrors.IsNotFound(err) || errors.Is(err, util.ErrNoCluster):
 		subject.Cluster = nil
-		return subject, nil
+		subject.ProxmoxCluster, err = r.orphaned(ctx, machine)
+		return subject, err
 	case err != nil:
 		return subject, fmt.Errorf("get the Cluster of ProxmoxMachine %s: %w", machine.Name, err)
 	}
@@ -98,6 +99,23 @@ func (r *MachineReconciler) subject(ctx context.Context, machine *v1beta1.Proxmo
 		subject.ProxmoxCluster = infrastructure
 	}
 	return subject, nil
+}
+
+// orphaned finds the ProxmoxCluster of a machine whose Cluster is gone: it waits for its machines, and the way to Proxmox VE
+// is through it. There may be none.
+func (r *MachineReconciler) orphaned(ctx context.Context, machine *v1beta1.ProxmoxMachine) (*v1beta1.ProxmoxCluster, error) {
+	name, labelled := machine.Labels[clusterv1.ClusterNameLabel]
+	if !labelled {
+		return nil, nil
+	}
+	var list v1beta1.ProxmoxClusterList
+	if err := r.Client.List(ctx, &list, client.InNamespace(machine.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: name}); err != nil {
+		return nil, fmt.Errorf("look for the ProxmoxCluster of ProxmoxMachine %s: %w", machine.Name, err)
+	}
+	if len(list.Items) != 1 {
+		return nil, nil
+	}
+	return &list.Items[0], nil
 }
 
 // mostSteps bounds the steps of one pass. The longest way without a Proxmox VE task to wait for has four.

@@ -55,8 +55,8 @@ func ClusterStep(c Cluster) Decision {
 }
 
 func clusterDeletionStep(c Cluster) Decision {
-	if len(c.Machines) > 0 {
-		return Wait{Reason: Reason{v1beta1.MachinesRemainReason, "waiting for ProxmoxMachines to go: " + list(c.Machines)}}
+	if len(c.Machines) > 0 { // the last one wakes us, unless the Cluster, which joins the two, is gone
+		return Wait{Reason: Reason{v1beta1.MachinesRemainReason, "waiting for ProxmoxMachines to go: " + list(c.Machines)}, After: lookAgain}
 	}
 	return Do{RemoveFinalizer{}, Reason{Deleted, "no machines remain"}}
 }

@@ -85,8 +85,8 @@ func TestTheLifeOfACluster(t *testing.T) {
 			"it waits for an endpoint when nobody has one", cluster(noEndpoint),
 			"wait | WaitingForEndpoint: no control plane endpoint: set spec.controlPlaneEndpoint of the ProxmoxCluster, or let the control plane provider set the Cluster's",
 		},
-		{"its deletion waits for its machines", cluster(remaining(2)), "wait | MachinesRemain: waiting for ProxmoxMachines to go: m1, m2"},
-		{"its deletion names the first few of many machines", cluster(remaining(7)), "wait | MachinesRemain: waiting for ProxmoxMachines to go: m1, m2, m3, m4, m5 and 2 more"},
+		{"its deletion waits for its machines", cluster(remaining(2)), "wait 15s | MachinesRemain: waiting for ProxmoxMachines to go: m1, m2"},
+		{"its deletion names the first few of many machines", cluster(remaining(7)), "wait 15s | MachinesRemain: waiting for ProxmoxMachines to go: m1, m2, m3, m4, m5 and 2 more"},
 		{"its deletion ends when no machine is left", cluster(remaining(0)), "do RemoveFinalizer | Deleted: no machines remain"},
 		{"its deletion needs no region", cluster(remaining(0), down(0, v1beta1.UnreachableReason)), "do RemoveFinalizer | Deleted: no machines remain"},
 	}

@@ -79,7 +79,7 @@ func claimAddresses(m Machine) Decision {
 	case m.Addresses.Invalid != "":
 		return Stalled{Reason{InvalidAddress, m.Addresses.Invalid}}
 	case m.Addresses.Pending != "":
-		return Wait{Reason: Reason{WaitingForAddresses, m.Addresses.Pending}}
+		return Wait{Reason: Reason{WaitingForAddresses, m.Addresses.Pending}, After: lookAgain} // with a watch filter, claims may not wake us
 	}
 	return nil
 }
