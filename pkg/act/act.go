@@ -109,6 +109,9 @@ func (a *Actor) onProxmox(ctx context.Context, subject observe.MachineSubject, a
 // remember keeps what is known of the VM's config after an action. What may have changed it unseen makes it unknown.
 func (a *Actor) remember(identity proxmox.SMBIOSUUID, action plan.Action, err error) {
 	switch action := action.(type) { // partial: the others go through the default
+	case plan.Clone:
+		a.Memory.Changed(identity)
+		a.Memory.Cloned(identity, err)
 	case plan.UploadSeed, plan.DeleteSeed:
 		// of a storage, not of the VM
 	case plan.Start:

@@ -183,6 +183,9 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 		return plan.Task{}, nil
 	case pve.Failed:
 		task.State, task.Failure = plan.TaskFailed, outcome.ExitStatus
+		if id.Type == "qmclone" {
+			o.Memory.cloneFailed(subject.uuid(), upid, outcome.Err)
+		}
 		task.RetryAfter = o.Memory.retryAfter(subject.uuid(), upid)
 	}
 	return task, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
 
 // Memory is what one process remembers of its VMs to spare Proxmox VE requests. Forgetting any of it costs a request and
@@ -22,10 +23,17 @@ type Memory struct {
 
 // recollection is what is remembered of one VM.
 type recollection struct {
-	// untouched says that this process reserved the VMID, found it free, and has sent nothing about the VM since.
+	// untouched says that this process reserved the VMID, found it free, and has sent nothing since that made the VM.
 	untouched bool
-	config    vmconfig.Config
-	digest    proxmox.Digest
+	// clones are the clones that were sent since then and may have made the VM, or may still make it; lostAt is when the
+	// answer to one was lost.
+	reserved bool
+	clones   int
+	lostAt   time.Time
+	// anothers says that the VMID is taken, and not by what one of our clones made.
+	anothers bool
+	config   vmconfig.Config
+	digest   proxmox.Digest
 	// task is the last task that this process started for the VM. The cache may not show it in the status yet.
 	task proxmox.UPID
 	// ended is the last task that was seen to succeed. The tracker of other credentials does not know it.
@@ -53,7 +61,7 @@ func (m *Memory) with(uuid proxmox.SMBIOSUUID, do func(*recollection)) {
 
 // Reserved says that a free VMID was reserved for the VM and that nothing was sent about it yet.
 func (m *Memory) Reserved(uuid proxmox.SMBIOSUUID) {
-	m.with(uuid, func(r *recollection) { *r = recollection{untouched: true} })
+	m.with(uuid, func(r *recollection) { *r = recollection{untouched: true, reserved: true} })
 }
 
 // Touched says that a request that may have made the VM is about to be sent.
@@ -64,6 +72,48 @@ func (m *Memory) Touched(uuid proxmox.SMBIOSUUID) {
 func (m *Memory) isUntouched(uuid proxmox.SMBIOSUUID) (untouched bool) {
 	m.with(uuid, func(r *recollection) { untouched = r.untouched })
 	return untouched
+}
+
+// Cloned says how the request for a clone ended. A VMID that is refused as taken before anything of ours can have taken it
+// is another's, also where the credentials may not see whose.
+func (m *Memory) Cloned(uuid proxmox.SMBIOSUUID, err error) {
+	class := pve.ClassOf(err)
+	m.with(uuid, func(r *recollection) {
+		switch class { //nolint:exhaustive // the others refuse, and nothing was made
+		case pve.None:
+			r.clones++
+		case pve.Ambiguous:
+			r.clones, r.lostAt = r.clones+1, m.clock.Now()
+		case pve.AlreadyExists:
+			r.anothers = r.reserved && r.clones == 0
+		default:
+			r.untouched = r.reserved && r.clones == 0
+		}
+	})
+}
+
+// cloneFailed says how the task of a clone failed, which counts once.
+func (m *Memory) cloneFailed(uuid proxmox.SMBIOSUUID, task proxmox.UPID, err error) {
+	m.with(uuid, func(r *recollection) {
+		if r.failed != task && pve.ClassOf(err) == pve.AlreadyExists {
+			r.clones--
+			r.anothers = r.reserved && r.clones == 0
+		}
+	})
+}
+
+func (m *Memory) isAnothers(uuid proxmox.SMBIOSUUID) (anothers bool) {
+	m.with(uuid, func(r *recollection) { anothers = r.anothers })
+	return anothers
+}
+
+// lateAfter is how long Proxmox VE may take to carry out a request whose answer was lost.
+const lateAfter = 2 * time.Minute
+
+// mayComeLate reports whether a clone whose answer was lost may still make the VM.
+func (m *Memory) mayComeLate(uuid proxmox.SMBIOSUUID) (late bool) {
+	m.with(uuid, func(r *recollection) { late = !r.lostAt.IsZero() && m.clock.Since(r.lostAt) < lateAfter })
+	return late
 }
 
 // Started says that a task was started for the VM.
@@ -86,7 +136,7 @@ func (m *Memory) hasEnded(uuid proxmox.SMBIOSUUID, task proxmox.UPID) (ended boo
 }
 
 func (m *Memory) keepConfig(uuid proxmox.SMBIOSUUID, config vmconfig.Config, digest proxmox.Digest) {
-	m.with(uuid, func(r *recollection) { r.config, r.digest = config, digest })
+	m.with(uuid, func(r *recollection) { r.config, r.digest, r.lostAt = config, digest, time.Time{} })
 }
 
 func (m *Memory) config(uuid proxmox.SMBIOSUUID) (config vmconfig.Config, digest proxmox.Digest) {
@@ -142,7 +192,11 @@ func (m *Memory) Pause(uuid proxmox.SMBIOSUUID) (pause time.Duration) {
 
 // Went says that a pass ended without an error of Proxmox VE.
 func (m *Memory) Went(uuid proxmox.SMBIOSUUID) {
-	m.with(uuid, func(r *recollection) { r.errors = 0 })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known := m.vms[uuid]; known != nil { // after the last step it is forgotten, and stays so
+		known.errors = 0
+	}
 }
 
 // Forget drops what is remembered of a VM that is gone.

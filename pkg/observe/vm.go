@@ -111,7 +111,8 @@ func (s *vmSight) fromConfig(ctx context.Context) (plan.VM, error) {
 	case values.BelongsTo(s.subject.uuid()):
 		return s.withPower(ctx, plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node, Config: values, Digest: digest})
 	case lock == "clone" || lock == "create":
-		return unknown(plan.Cloning, "VM %d on %s is being made (lock: %s)", s.ref.ID, s.ref.Node, lock), nil
+		return unknown(plan.Cloning, "VM %d on %s is being made (lock: %s); if no task of Proxmox VE makes it any more, remove it: qm unlock %d && qm destroy %d",
+			s.ref.ID, s.ref.Node, lock, s.ref.ID, s.ref.ID), nil
 	}
 	return plan.VM{Presence: plan.PresenceForeign, Node: s.ref.Node}, nil
 }
@@ -134,9 +135,13 @@ func (s *vmSight) unreadable(ctx context.Context, err error) (plan.VM, error) {
 	switch {
 	case err != nil:
 		return plan.VM{}, err
+	case free && !s.subject.ProxmoxMachine.DeletionTimestamp.IsZero() && s.Memory.mayComeLate(s.subject.uuid()):
+		return unknown(plan.Unobserved, "VM %d is not there, but the answer to its clone was lost: for two minutes Proxmox VE may still make it", s.ref.ID), nil
 	case free:
 		s.Memory.Changed(s.subject.uuid())
 		return plan.VM{Presence: plan.PresenceAbsent}, nil
+	case s.Memory.isAnothers(s.subject.uuid()) || s.listed && s.entry.Type == pve.ContainerResource:
+		return plan.VM{Presence: plan.PresenceForeign, Node: s.ref.Node}, nil
 	case class == pve.Forbidden:
 		return unknown(plan.Unobserved, "the credentials of region %s may not see VM %d: grant VM.Audit on it, or on the pool it is in",
 			s.subject.ProxmoxMachine.Spec.Reservation.Region, s.ref.ID), nil

@@ -1,0 +1,116 @@
+package observe
+
+import (
+	"testing"
+	"time"
+
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
+)
+
+const someVM = proxmox.SMBIOSUUID("11111111-2222-3333-4444-555555555555")
+
+func newTestMemory() (*Memory, *testingclock.FakeClock) {
+	clock := testingclock.NewFakeClock(time.Now())
+	return NewMemory(clock), clock
+}
+
+func TestMemoryOfAVMThatIsGoneStaysEmpty(t *testing.T) {
+	memory, _ := newTestMemory()
+	memory.Reserved(someVM)
+	memory.Forget(someVM)
+	memory.Went(someVM)
+	if len(memory.vms) != 0 {
+		t.Errorf("%d VMs are remembered", len(memory.vms))
+	}
+}
+
+var (
+	errTaken  = &pve.Error{Method: "POST", Status: 500, Reason: "unable to create VM 100: config file already exists"}
+	errLost   = &pve.Error{Method: "POST", Status: 596, Reason: "Connection timed out"}
+	errDenied = &pve.Error{Method: "POST", Status: 403, Reason: "Permission check failed (/pool/capi, VM.Allocate)"}
+)
+
+func TestAVMIDThatIsRefusedAsTakenIsAnothers(t *testing.T) {
+	cases := []struct {
+		name string
+		ends []error
+		want bool
+	}{
+		{"at the first clone", []error{errTaken}, true},
+		{"after a clone that was refused", []error{errDenied, errTaken}, true},
+		{"but not after one whose answer was lost", []error{errLost, errTaken}, false},
+		{"nor after one that was begun", []error{nil, errTaken}, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			memory, _ := newTestMemory()
+			memory.Reserved(someVM)
+			for _, err := range c.ends {
+				memory.Cloned(someVM, err)
+			}
+			if got := memory.isAnothers(someVM); got != c.want {
+				t.Errorf("another's: %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAfterARestartNoVMIDIsAnothers(t *testing.T) {
+	memory, _ := newTestMemory()
+	memory.Cloned(someVM, errTaken)
+	if memory.isAnothers(someVM) {
+		t.Error("what an earlier process sent is not known")
+	}
+}
+
+func TestAVMIDThatTheTaskOfACloneFoundTakenIsAnothers(t *testing.T) {
+	failure := &pve.TaskError{ExitStatus: errTaken.Reason}
+	memory, _ := newTestMemory()
+	memory.Reserved(someVM)
+	memory.Cloned(someVM, nil)
+	memory.cloneFailed(someVM, "UPID:1", failure)
+	memory.retryAfter(someVM, "UPID:1")
+	memory.cloneFailed(someVM, "UPID:1", failure) // seen again
+	if !memory.isAnothers(someVM) {
+		t.Error("it is taken, and not by us")
+	}
+}
+
+func TestACloneWhoseAnswerWasLostMayComeLate(t *testing.T) {
+	memory, clock := newTestMemory()
+	memory.Reserved(someVM)
+	if memory.mayComeLate(someVM) {
+		t.Error("nothing was sent")
+	}
+	memory.Cloned(someVM, errLost)
+	if !memory.mayComeLate(someVM) {
+		t.Error("it was sent just now")
+	}
+	clock.Step(lateAfter)
+	if memory.mayComeLate(someVM) {
+		t.Error("it was sent long ago")
+	}
+	memory.Cloned(someVM, errLost)
+	memory.keepConfig(someVM, nil, "")
+	if memory.mayComeLate(someVM) {
+		t.Error("it has come")
+	}
+}
+
+func TestAVMIDStaysUntouchedWhileEveryCloneIsRefused(t *testing.T) {
+	memory, _ := newTestMemory()
+	memory.Reserved(someVM)
+	for _, step := range []struct {
+		err  error
+		want bool
+	}{{errDenied, true}, {errLost, false}, {errDenied, false}} {
+		memory.Touched(someVM)
+		memory.Cloned(someVM, step.err)
+		if got := memory.isUntouched(someVM); got != step.want {
+			t.Errorf("after %v untouched: %t, want %t", step.err, got, step.want)
+		}
+	}
+}
