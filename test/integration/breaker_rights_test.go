@@ -3,6 +3,7 @@ package integration_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -22,7 +23,7 @@ func documentedRights() map[string][]string {
 			"VM.Config.Network", "VM.Config.Options", "VM.Config.Cloudinit", "VM.PowerMgmt",
 		},
 		"/vms/9001": template, "/vms/9002": template, "/vms/9003": template,
-		"/storage/local": storage, "/storage/local-lvm": storage,
+		"/nodes": {"Sys.Audit"}, "/storage/local": storage, "/storage/local-lvm": storage,
 		"/sdn/zones/localnetwork/vmbr0": {"SDN.Use"},
 	}
 }
@@ -49,6 +50,7 @@ func TestDocumentedRightsAreEnough(t *testing.T) {
 func TestUnseenVMAtTheVMIDIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.pve.World.AddFault(pvesim.Fault{Method: http.MethodPost, Path: pathUpload, Nth: 1, When: pvesim.AfterEffect, Delay: 2 * time.Second})
 	b.pve.World.AddFault(pvesim.Fault{Method: http.MethodPost, Path: pathClone, Nth: 1, When: pvesim.Before, Status: 500, Reason: "got timeout"})
 	machine := b.scoped("m1")
 	b.Eventually(func() int32 { b.get(b, machine); return machine.Spec.Reservation.VMID }, patience, poll/10).ShouldNot(BeZero())
