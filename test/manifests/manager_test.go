@@ -42,3 +42,24 @@ func parsedBy(t *testing.T, manager string, arguments ...string) string {
 	}
 	return refused.FindString(string(output))
 }
+
+// TestManagerCanWriteSeeds checks that there is a place to make seed ISOs in, as the root file system is read-only, and
+// that it is in memory: they hold join tokens.
+func TestManagerCanWriteSeeds(t *testing.T) {
+	deployment := components(t).only(t, "Deployment")
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	mounts, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "volumeMounts")
+	volumes, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "volumes")
+	for _, mount := range mounts {
+		if mount.(map[string]any)["mountPath"] != os.TempDir() {
+			continue
+		}
+		for _, volume := range volumes {
+			medium, _, _ := unstructured.NestedString(volume.(map[string]any), "emptyDir", "medium")
+			if volume.(map[string]any)["name"] == mount.(map[string]any)["name"] && medium == "Memory" {
+				return
+			}
+		}
+	}
+	t.Errorf("no emptyDir in memory is mounted at %s", os.TempDir())
+}
