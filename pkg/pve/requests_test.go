@@ -165,7 +165,7 @@ func writes() []request {
 			name: "destroy", send: func(ctx context.Context, c *pve.Client) (any, error) {
 				return task(c.DestroyVM(ctx, pve.DestroyRequest{VM: vm101}))
 			},
-			line: "DELETE /nodes/pve1/qemu/101?destroy-unreferenced-disks=1&purge=1", data: `"` + upid + `"`, want: upid,
+			line: "DELETE /nodes/pve1/qemu/101?purge=1", data: `"` + upid + `"`, want: upid,
 		}, {
 			name: "delete volume", send: func(ctx context.Context, c *pve.Client) (any, error) {
 				return task(c.DeleteVolume(ctx, "pve1", "local:iso/seed.iso"))

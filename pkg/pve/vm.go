@@ -241,13 +241,14 @@ func (c *Client) power(ctx context.Context, vm VMRef, below string) (proxmox.UPI
 // DestroyRequest names the VM to destroy.
 type DestroyRequest struct{ VM VMRef }
 
-// DestroyVM starts the task that removes a stopped VM with its disks, also those its config no longer names, and its HA,
-// backup and replication entries. Make sure that the VM is the one you mean: PVE does not.
+// DestroyVM starts the task that removes a stopped VM with the disks in its config, and its HA, backup and replication
+// entries. Disks that only have its VMID in their names stay: on a storage that two PVE clusters share they are of the
+// other's VM. Make sure that the VM is the one you mean: PVE does not.
 func (c *Client) DestroyVM(ctx context.Context, request DestroyRequest) (proxmox.UPID, error) {
 	call, err := request.VM.call(http.MethodDelete, "")
 	if err == nil {
 		call.wantTask = true
-		call.params = url.Values{"purge": {"1"}, "destroy-unreferenced-disks": {"1"}}
+		call.params = url.Values{"purge": {"1"}}
 	}
 	return task(c.del(ctx, call, err))
 }
