@@ -84,7 +84,7 @@ func listNodes(c *call) reply {
 	out := []map[string]any{}
 	for _, n := range c.nodes {
 		entry := map[string]any{"type": "node", "id": "node/" + string(n.name), "node": n.name, "status": n.status(), "ssl_fingerprint": n.fingerprint()}
-		if n.online {
+		if n.online && c.who.may("/nodes/"+string(n.name), "Sys.Audit") {
 			maps.Copy(entry, c.nodeUsage(n).entry())
 		}
 		out = append(out, entry)
