@@ -29,7 +29,7 @@ func run() error {
 	}
 	var directory string
 	err = progress.For(os.Stderr).Step("etcd and kube-apiserver", func(note func(string)) error {
-		directory, err = builder.ControlPlane(ctx, note)
+		directory, err = builder.APIServer(ctx, note)
 		return err
 	})
 	if err != nil {

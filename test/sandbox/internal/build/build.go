@@ -35,6 +35,8 @@ type Builder struct {
 	Root string
 	// Cache is where programs that do not change with our code are kept.
 	Cache string
+	// Releases is the URL of the list of prebuilt binaries; empty means the Kubernetes project's.
+	Releases string
 }
 
 // New makes a builder for the repository that the working directory is in, with the user's cache.
@@ -67,50 +69,103 @@ func findRoot() (string, error) {
 	}
 }
 
-// ControlPlane returns a directory with etcd, kube-apiserver, kube-controller-manager and kubectl: the one that
-// KUBEBUILDER_ASSETS names, if it has them all, or one built here. Building takes about 6 minutes on two idle cores,
-// once.
-func (b Builder) ControlPlane(ctx context.Context, note func(string)) (string, error) {
-	if assets := os.Getenv(assetsVariable); complete(assets) {
+// APIServer returns a directory with etcd and kube-apiserver, and with kubectl if nobody has taken it out: the one that
+// KUBEBUILDER_ASSETS names; one built here before; prebuilt ones, if they can be downloaded; or ones that are built now,
+// which takes about 6 minutes on two idle cores, once.
+func (b Builder) APIServer(ctx context.Context, note func(string)) (string, error) {
+	if assets := os.Getenv(assetsVariable); has(assets, requiredPrograms()) {
 		note("prebuilt, from " + assets)
 		return assets, nil
 	}
-	flags := "-s -w -X k8s.io/component-base/version.gitVersion=" + KubernetesVersion +
-		" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
-	program, err := b.cached(ctx, program{
-		name: "kubernetes", module: filepath.Join(b.Root, "test", "sandbox", "kubernetes"), pkg: ".", ldflags: flags,
+	target, err := b.target(b.kubernetes())
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(target); err != nil {
+		prebuilt, err := b.prebuilt(ctx, note)
+		if err == nil {
+			return prebuilt, nil
+		}
+		if ctx.Err() != nil {
+			return "", err
+		}
+		note("no prebuilt binaries: " + err.Error())
+	}
+	if target, err = b.cached(ctx, b.kubernetes(), note); err != nil {
+		return "", err
+	}
+	return filepath.Dir(target), link(filepath.Dir(target), target, append(serverPrograms(), controllerManager)...)
+}
+
+// ControlPlane returns a directory with what APIServer has and either kube-controller-manager or our collector, which
+// stands in for it where prebuilt binaries come without.
+func (b Builder) ControlPlane(ctx context.Context, note func(string)) (string, error) {
+	servers, err := b.APIServer(ctx, note)
+	if err != nil || has(servers, []string{controllerManager}) {
+		return servers, err
+	}
+	collector, err := b.cached(ctx, program{
+		name: Collector, module: b.kubernetes().module, pkg: "./collector", ldflags: "-s -w",
 	}, note)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Dir(program), linkPrograms(program)
-}
-
-// programs are the names that the multi-call binary answers to.
-func programs() []string {
-	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kubectl"}
-}
-
-func complete(assets string) bool {
-	if assets == "" {
-		return false
+	// The collector's directory becomes the one with everything, for these servers.
+	dir := filepath.Join(filepath.Dir(collector), hashOf(servers))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make cache directory: %w", err)
 	}
-	for _, name := range programs() {
-		if _, err := os.Stat(filepath.Join(assets, name)); err != nil {
+	for _, name := range serverPrograms() {
+		if err := link(dir, filepath.Join(servers, name), name); err != nil {
+			return "", err
+		}
+	}
+	return dir, link(dir, collector, Collector)
+}
+
+// kubernetes is etcd, kube-apiserver, kube-controller-manager and kubectl in one binary.
+func (b Builder) kubernetes() program {
+	return program{
+		name: "kubernetes", module: filepath.Join(b.Root, "test", "sandbox", "kubernetes"), pkg: ".",
+		// Without the version the server reports one that clients cannot parse.
+		ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=" + KubernetesVersion +
+			" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36",
+	}
+}
+
+const (
+	controllerManager = "kube-controller-manager"
+	// Collector is the name of our stand-in for kube-controller-manager.
+	Collector = "collector"
+)
+
+func requiredPrograms() []string { return []string{"etcd", "kube-apiserver"} }
+
+func serverPrograms() []string { return append(requiredPrograms(), "kubectl") }
+
+// has reports whether the directory has programs of all these names.
+func has(dir string, names []string) bool {
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil || dir == "" {
 			return false
 		}
 	}
 	return true
 }
 
-func linkPrograms(binary string) error {
-	for _, name := range programs() {
-		link := filepath.Join(filepath.Dir(binary), name)
-		if err := os.Symlink(filepath.Base(binary), link); err != nil && !errors.Is(err, os.ErrExist) {
+// link makes symbolic links to the target in dir. What a link of that name leads to already stays.
+func link(dir, target string, names ...string) error {
+	for _, name := range names {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrExist) {
 			return fmt.Errorf("link %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
 }
 
 // IPAM returns the in-cluster IPAM provider's manager.
@@ -146,18 +201,23 @@ type program struct {
 	name, module, pkg, ldflags string
 }
 
+// target is where the cache has, or would have, the program.
+func (b Builder) target(p program) (string, error) {
+	version, err := p.version()
+	return filepath.Join(b.Cache, p.name+"-"+version, p.name), err
+}
+
 // cached builds the program unless the cache has it, and returns its path.
 func (b Builder) cached(ctx context.Context, p program, note func(string)) (string, error) {
-	version, err := p.version()
+	target, err := b.target(p)
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(b.Cache, p.name+"-"+version)
-	target := filepath.Join(dir, p.name)
 	if _, err := os.Stat(target); err == nil {
 		note("cached")
 		return target, nil
 	}
+	dir := filepath.Dir(target)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("make cache directory: %w", err)
 	}
@@ -177,18 +237,23 @@ func (b Builder) cached(ctx context.Context, p program, note func(string)) (stri
 	return target, nil
 }
 
-// version is a short hash of everything that decides what the program is.
+// version is a short hash of everything that decides what the program is: the module's requirements, the program's own
+// sources, flags, compiler and platform.
 func (p program) version() (string, error) {
 	hash := sha256.New()
 	_, _ = fmt.Fprintln(hash, p.pkg, p.ldflags, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	files, err := filepath.Glob(filepath.Join(p.module, "*"))
-	if err != nil {
-		return "", fmt.Errorf("list %s: %w", p.module, err)
+	files := []string{filepath.Join(p.module, "go.mod"), filepath.Join(p.module, "go.sum")}
+	if strings.HasPrefix(p.pkg, ".") {
+		sources, err := filepath.Glob(filepath.Join(p.module, p.pkg, "*.go"))
+		if err != nil {
+			return "", fmt.Errorf("list the sources of %s: %w", p.name, err)
+		}
+		files = append(files, sources...)
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			continue // a folder
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("read the sources of %s: %w", p.name, err)
 		}
 		_, _ = fmt.Fprintln(hash, filepath.Base(file), len(content))
 		_, _ = hash.Write(content)

@@ -12,7 +12,7 @@ func write(t *testing.T, path, content string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // some are programs
+	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -84,18 +84,44 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-func TestPrebuiltControlPlane(t *testing.T) {
+func TestAssetsOfTheUser(t *testing.T) {
 	assets := t.TempDir()
 	t.Setenv(assetsVariable, assets)
-	if complete(assets) {
-		t.Error("an empty directory is taken for a control plane")
+	if has(assets, requiredPrograms()) || has("", requiredPrograms()) {
+		t.Error("nothing is taken for a control plane")
 	}
-	for _, name := range programs() {
+	for _, name := range append(serverPrograms(), controllerManager) {
 		write(t, filepath.Join(assets, name), "#!/bin/sh\n")
 	}
-	got, err := Builder{}.ControlPlane(t.Context(), func(string) {})
-	if err != nil || got != assets {
-		t.Errorf("got %q, %v", got, err)
+	for name, find := range map[string]func(Builder) (string, error){
+		"API server":    func(b Builder) (string, error) { return b.APIServer(t.Context(), func(string) {}) },
+		"control plane": func(b Builder) (string, error) { return b.ControlPlane(t.Context(), func(string) {}) },
+	} {
+		if got, err := find(Builder{}); err != nil || got != assets {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+}
+
+// Prebuilt binaries come without kube-controller-manager: our collector stands in for it.
+func TestCollectorStandsIn(t *testing.T) {
+	assets, root := t.TempDir(), t.TempDir()
+	t.Setenv(assetsVariable, assets)
+	for _, name := range serverPrograms() {
+		write(t, filepath.Join(assets, name), "#!/bin/sh\n")
+	}
+	kubernetes := filepath.Join(root, "test", "sandbox", "kubernetes")
+	write(t, filepath.Join(kubernetes, "go.mod"), "module example.com/kubernetes\n\ngo 1.26\n")
+	write(t, filepath.Join(kubernetes, "collector", "main.go"), "package main\n\nfunc main() {}\n")
+	builder := Builder{Root: root, Cache: t.TempDir()}
+	for range 2 {
+		dir, err := builder.ControlPlane(t.Context(), func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !has(dir, append(serverPrograms(), Collector)) || has(dir, []string{controllerManager}) {
+			t.Errorf("%s has not what it should", dir)
+		}
 	}
 }
 

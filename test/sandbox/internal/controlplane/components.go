@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 )
+
+const controllerManager = "kube-controller-manager"
 
 func (p *ControlPlane) startEtcd(ctx context.Context) (err error) {
 	p.etcd, err = p.start("etcd",
@@ -62,8 +65,13 @@ func (p *ControlPlane) startAPIServer(ctx context.Context) error {
 	})
 }
 
-func (p *ControlPlane) startControllerManager(context.Context) (err error) {
-	p.controllerManager, err = p.start("kube-controller-manager",
+// startControllers starts kube-controller-manager with two controllers, or the collector, which is nothing but those.
+func (p *ControlPlane) startControllers(context.Context) (err error) {
+	if _, missing := os.Stat(filepath.Join(p.options.Binaries, controllerManager)); missing != nil {
+		p.controllers, err = p.start("collector", "--kubeconfig="+p.Kubeconfig())
+		return err
+	}
+	p.controllers, err = p.start(controllerManager,
 		"--kubeconfig="+p.Kubeconfig(),
 		"--authentication-kubeconfig="+p.Kubeconfig(),
 		"--authorization-kubeconfig="+p.Kubeconfig(),

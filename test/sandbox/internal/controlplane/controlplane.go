@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	etcdGrace              = 5 * time.Second
-	apiServerGrace         = 5 * time.Second
-	controllerManagerGrace = 3 * time.Second
+	etcdGrace        = 5 * time.Second
+	apiServerGrace   = 5 * time.Second
+	controllersGrace = 3 * time.Second
 )
 
 // Options says what to run and where.
 type Options struct {
-	// Binaries is the directory with etcd, kube-apiserver and kube-controller-manager.
+	// Binaries is the directory with etcd, kube-apiserver and kube-controller-manager or our collector.
 	Binaries string
 	// Dir is where data, certificates, the kubeconfig and logs go. It must exist.
 	Dir string
@@ -42,7 +42,7 @@ type ControlPlane struct {
 	url       string
 	etcdURL   string
 
-	etcd, apiServer, controllerManager *process.Process
+	etcd, apiServer, controllers *process.Process
 }
 
 // Start starts the control plane and waits until its API server is ready. When it fails it leaves no process behind.
@@ -57,7 +57,7 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 		url:     fmt.Sprintf("https://%s:%d", Loopback, ports[1]),
 	}
 	for _, step := range []func(context.Context) error{
-		plane.writeCertificates, plane.startEtcd, plane.startAPIServer, plane.startControllerManager,
+		plane.writeCertificates, plane.startEtcd, plane.startAPIServer, plane.startControllers,
 	} {
 		if err := step(ctx); err != nil {
 			plane.Stop()
@@ -69,7 +69,7 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 
 // Stop stops the control plane. The API server goes before etcd: without etcd it takes over 10 s to end.
 func (p *ControlPlane) Stop() {
-	p.controllerManager.Stop(controllerManagerGrace)
+	p.controllers.Stop(controllersGrace)
 	p.apiServer.Stop(apiServerGrace)
 	p.etcd.Stop(etcdGrace)
 }
