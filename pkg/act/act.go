@@ -69,6 +69,7 @@ func (a *Actor) reserve(ctx context.Context, subject observe.MachineSubject, act
 	err := a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.Reservation = reservation })
 	if err != nil {
 		a.Ledger.Return(subject.Key())
+		a.Memory.Forget(proxmox.SMBIOSUUID(reservation.UUID))
 		return fmt.Errorf("write the reservation: %w", err)
 	}
 	return nil

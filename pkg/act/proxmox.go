@@ -74,6 +74,9 @@ func configure(ctx context.Context, cluster *pve.Cluster, vm plan.VirtualMachine
 
 func deleteSeed(ctx context.Context, cluster *pve.Cluster, action plan.DeleteSeed) (Outcome, error) {
 	task, err := cluster.DeleteVolume(ctx, action.VM.Node, action.Volume)
+	if pve.ClassOf(err) == pve.Missing { // its storage was removed, or its node, and the seed with it
+		err = nil
+	}
 	return Outcome{Task: task, SeedRemoved: err == nil && task == ""}, err
 }
 

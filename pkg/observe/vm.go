@@ -43,7 +43,10 @@ func (s *vmSight) look(ctx context.Context) (plan.VM, error) {
 	if node, known := s.snapshot.Node(s.ref.Node); known && !node.Online {
 		return unknown(plan.Unobserved, "node %s of region %s is offline: VM %d is looked for again when it is back", s.ref.Node, reservation.Region, id), nil
 	}
+	stale, isStale := Unavailable(s.snapshot.Err)
 	switch {
+	case s.settled() && isStale: // whose the VM is now, the old snapshot does not tell
+		return plan.VM{Presence: plan.PresenceUnknown, Why: stale}, nil
 	case s.settled():
 		return s.fromInventory(ctx)
 	case !s.listed && s.Memory.isUntouched(s.subject.uuid()):
@@ -128,7 +131,7 @@ func (s *vmSight) keep(config pve.VMConfig) (vmconfig.Config, proxmox.Digest) {
 // Whether the VMID is taken, any login may ask.
 func (s *vmSight) unreadable(ctx context.Context, err error) (plan.VM, error) {
 	class := pve.ClassOf(err)
-	if class != pve.NotFound && class != pve.Forbidden {
+	if class != pve.NotFound && class != pve.Forbidden && class != pve.Missing { // a node that was removed is missing
 		return plan.VM{}, err
 	}
 	free, err := s.pve.VMIDFree(ctx, s.ref.ID)
