@@ -107,9 +107,9 @@ func (s Scenario) show(ctx context.Context, start time.Time, pending error) erro
 	for _, machine := range machines {
 		rows = append(rows, machine.Cells(now))
 	}
-	footer := "  " + progress.Elapsed(now.Sub(start))
+	footer := ""
 	if pending != nil {
-		footer += "  " + pending.Error()
+		footer = fmt.Sprintf("  %s  %v", progress.Elapsed(now.Sub(start)), pending)
 	}
 	s.table.Show(rows, footer)
 	return nil

@@ -40,7 +40,10 @@ func (t *Table) redraw(rows [][]string, footer string) {
 	if t.drawn > 0 {
 		fmt.Fprintf(&text, "\033[%dA\033[J", t.drawn)
 	}
-	body := t.align(append([][]string{t.heads}, rows...)) + footer + "\n"
+	body := t.align(append([][]string{t.heads}, rows...))
+	if footer != "" {
+		body += footer + "\n"
+	}
 	t.drawn = 0
 	for line := range strings.Lines(body) {
 		text.WriteString(t.printer.fit(strings.TrimRight(line, "\n ")) + "\n")
