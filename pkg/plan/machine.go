@@ -15,6 +15,9 @@ import (
 // lookAgain bounds waits for what Proxmox VE may change without telling us.
 const lookAgain = 15 * time.Second
 
+// claimsAgain bounds waits for addresses: with a watch filter, claims and addresses may not wake us.
+const claimsAgain = time.Minute
+
 // ProviderID returns the providerID of a VM. Its last segment is unique over all clusters, as cluster-autoscaler needs.
 func ProviderID(uuid string) string { return "proxmox://" + uuid }
 
@@ -79,7 +82,7 @@ func claimAddresses(m Machine) Decision {
 	case m.Addresses.Invalid != "":
 		return Stalled{Reason{InvalidAddress, m.Addresses.Invalid}}
 	case m.Addresses.Pending != "":
-		return Wait{Reason: Reason{WaitingForAddresses, m.Addresses.Pending}, After: lookAgain} // with a watch filter, claims may not wake us
+		return Wait{Reason: Reason{WaitingForAddresses, m.Addresses.Pending}, After: claimsAgain}
 	}
 	return nil
 }

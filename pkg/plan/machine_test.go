@@ -201,7 +201,7 @@ func TestBeforeAMachineHasAPlace(t *testing.T) {
 		{
 			"it waits for the pool to give an address",
 			machine(func(m *plan.Machine) { m.Addresses.Pending = "IPAddressClaim worker-1-net0-ipv4 has no address" }),
-			"wait 15s | WaitingForAddresses: IPAddressClaim worker-1-net0-ipv4 has no address",
+			"wait 1m0s | WaitingForAddresses: IPAddressClaim worker-1-net0-ipv4 has no address",
 		},
 		{
 			"it stops at an address that no machine can have", machine(func(m *plan.Machine) { m.Addresses.Invalid = "10.0.0.0 stands for the network" }),
