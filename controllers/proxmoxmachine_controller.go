@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -38,7 +39,7 @@ type MachineReconciler struct {
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=proxmoxmachines/finalizers,verbs=update
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters;machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddressclaims,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=get;list;watch
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=ipaddresses,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch;update
 
@@ -136,8 +137,8 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 				return r.failed(ctx, subject, pass, err)
 			}
 			r.Observer.Memory.Went(proxmox.SMBIOSUUID(subject.ProxmoxMachine.Spec.Reservation.UUID))
-			if !more {
-				return ctrl.Result{}, nil
+			if wait := untilCached(decision.Action); !more || wait > 0 {
+				return ctrl.Result{RequeueAfter: wait}, nil
 			}
 		case plan.Wait:
 			r.Events.Waiting(subject.ProxmoxMachine, decision.Reason)
@@ -172,6 +173,17 @@ func (r *MachineReconciler) do(ctx context.Context, subject observe.MachineSubje
 	r.Events.Normal(machine, decision.Reason)
 	r.note(machine, decision.Action, outcome)
 	return outcome.Task == "", nil
+}
+
+// untilCached is how long the cache may take to show what an action wrote to other objects than the machine. Their events
+// wake the machine before that, mostly.
+func untilCached(action plan.Action) time.Duration {
+	switch action.(type) { // partial: the other actions write the machine, or nothing to Kubernetes
+	case plan.ClaimAddresses, plan.HoldAddresses, plan.ReleaseAddresses:
+		return tryAgain
+	default:
+		return 0
+	}
 }
 
 // note keeps what an action came to in the status: the task to follow, and that the seed is gone.

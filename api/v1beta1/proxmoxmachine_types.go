@@ -8,7 +8,8 @@ import (
 const (
 	// MachineFinalizer keeps a ProxmoxMachine until its VM is seen to be gone.
 	MachineFinalizer = "proxmoxmachine.infrastructure.cluster.x-k8s.io"
-	// AddressClaimFinalizer keeps an IPAddressClaim, and so its address, until the VM that uses it is gone.
+	// AddressClaimFinalizer keeps an IPAddressClaim and its IPAddress until the VM that uses the address is gone. It has to be
+	// on both: IPAM providers take the IPAddress away as soon as the claim is being deleted.
 	AddressClaimFinalizer = "proxmoxmachine.infrastructure.cluster.x-k8s.io/address-in-use"
 )
 

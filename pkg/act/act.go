@@ -45,6 +45,8 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 		return Outcome{}, a.reserve(ctx, subject, action)
 	case plan.RecordProviderID:
 		return Outcome{}, a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.ProviderID = action.ProviderID })
+	case plan.HoldAddresses:
+		return Outcome{}, a.holdAddresses(ctx, subject.ProxmoxMachine, action)
 	case plan.ReleaseAddresses:
 		return Outcome{}, a.releaseAddresses(ctx, subject.ProxmoxMachine)
 	case plan.Clone, plan.UploadSeed, plan.Configure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed, plan.Stop, plan.Destroy:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,8 +28,7 @@ func (a *Actor) claimAddresses(ctx context.Context, machine *v1beta1.ProxmoxMach
 	return nil
 }
 
-// newClaim makes a claim that lives as long as the machine, and whose address is not given to another before our finalizer
-// is off.
+// newClaim makes a claim that lives as long as the machine.
 func newClaim(machine *v1beta1.ProxmoxMachine, claim network.Claim) *ipamv1.IPAddressClaim {
 	cluster := machine.Labels[clusterv1.ClusterNameLabel]
 	return &ipamv1.IPAddressClaim{
@@ -36,7 +36,7 @@ func newClaim(machine *v1beta1.ProxmoxMachine, claim network.Claim) *ipamv1.IPAd
 			Name: claim.Name, Namespace: machine.Namespace,
 			Labels:          map[string]string{clusterv1.ClusterNameLabel: cluster},
 			Finalizers:      []string{v1beta1.AddressClaimFinalizer},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(machine, v1beta1.GroupVersion.WithKind("ProxmoxMachine"))},
+			OwnerReferences: []metav1.OwnerReference{ownerReference(machine)},
 		},
 		Spec: ipamv1.IPAddressClaimSpec{
 			ClusterName: cluster,
@@ -45,28 +45,82 @@ func newClaim(machine *v1beta1.ProxmoxMachine, claim network.Claim) *ipamv1.IPAd
 	}
 }
 
-// releaseAddresses lets the machine's claims go: our finalizer off, and deleted.
+func ownerReference(machine *v1beta1.ProxmoxMachine) metav1.OwnerReference {
+	return *metav1.NewControllerRef(machine, v1beta1.GroupVersion.WithKind(machineKind))
+}
+
+// machineKind is the kind of the owner of claims.
+const machineKind = "ProxmoxMachine"
+
+// holdAddresses puts our owner reference on claims, and our finalizer on claims and their addresses. What is being deleted
+// can be given no finalizer any more.
+func (a *Actor) holdAddresses(ctx context.Context, machine *v1beta1.ProxmoxMachine, action plan.HoldAddresses) error {
+	for _, claim := range action.Claims {
+		object := &ipamv1.IPAddressClaim{}
+		key := client.ObjectKey{Namespace: machine.Namespace, Name: claim.Name}
+		err := a.change(ctx, key, object, func() bool { return own(object, machine) })
+		if err == nil && object.Status.AddressRef.Name != "" {
+			address := &ipamv1.IPAddress{}
+			key.Name = object.Status.AddressRef.Name
+			err = a.change(ctx, key, address, func() bool { return hold(address) })
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("hold the address of IPAddressClaim %s: %w", claim.Name, err)
+		}
+	}
+	return nil
+}
+
+// own makes the machine the owner of a claim; a reference to a machine of the name that is no more is replaced.
+func own(claim *ipamv1.IPAddressClaim, machine *v1beta1.ProxmoxMachine) bool {
+	held := hold(claim)
+	if metav1.IsControlledBy(claim, machine) {
+		return held
+	}
+	references := slices.DeleteFunc(claim.OwnerReferences, func(reference metav1.OwnerReference) bool {
+		return reference.Kind == machineKind && reference.Name == machine.Name
+	})
+	claim.OwnerReferences = append(references, ownerReference(machine))
+	return true
+}
+
+func hold(object client.Object) bool {
+	return object.GetDeletionTimestamp().IsZero() && controllerutil.AddFinalizer(object, v1beta1.AddressClaimFinalizer)
+}
+
+// releaseAddresses lets the machine's claims and addresses go: our finalizer off, and the claims deleted.
 func (a *Actor) releaseAddresses(ctx context.Context, machine *v1beta1.ProxmoxMachine) error {
 	var errs []error
 	for _, claim := range network.Claims(machine.Name, machine.Spec.Network) {
-		if err := a.releaseClaim(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: claim.Name}); client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("release IPAddressClaim %s: %w", claim.Name, err))
+		if err := a.releaseAddress(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: claim.Name}); err != nil {
+			errs = append(errs, fmt.Errorf("release the address of IPAddressClaim %s: %w", claim.Name, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (a *Actor) releaseClaim(ctx context.Context, key client.ObjectKey) error {
-	claim := &ipamv1.IPAddressClaim{}
-	if err := a.Client.Get(ctx, key, claim); err != nil {
+// releaseAddress lets a claim go, and then its address, which has the claim's name (Cluster API's IPAM contract).
+func (a *Actor) releaseAddress(ctx context.Context, key client.ObjectKey) error {
+	claim, address := &ipamv1.IPAddressClaim{}, &ipamv1.IPAddress{}
+	err := a.change(ctx, key, claim, func() bool { return controllerutil.RemoveFinalizer(claim, v1beta1.AddressClaimFinalizer) })
+	if err == nil {
+		err = a.Client.Delete(ctx, claim)
+	}
+	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
-	before := claim.DeepCopy()
-	if controllerutil.RemoveFinalizer(claim, v1beta1.AddressClaimFinalizer) {
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := a.Client.Patch(ctx, claim, patch); err != nil {
-			return err
-		}
+	err = a.change(ctx, key, address, func() bool { return controllerutil.RemoveFinalizer(address, v1beta1.AddressClaimFinalizer) })
+	return client.IgnoreNotFound(err)
+}
+
+// change reads an object, changes it, and patches it if that made a difference, unless it was changed since.
+func (a *Actor) change(ctx context.Context, key client.ObjectKey, object client.Object, change func() bool) error {
+	if err := a.Client.Get(ctx, key, object); err != nil {
+		return err
 	}
-	return a.Client.Delete(ctx, claim)
+	before, isObject := object.DeepCopyObject().(client.Object)
+	if !isObject || !change() {
+		return nil
+	}
+	return a.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }

@@ -1,11 +1,12 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -24,25 +25,33 @@ func (o *Observer) addresses(ctx context.Context, machine *v1beta1.ProxmoxMachin
 	var pending, invalid []string
 	for _, claim := range network.Claims(machine.Name, machine.Spec.Network) {
 		object := &ipamv1.IPAddressClaim{}
-		err := o.Client.Get(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: claim.Name}, object)
-		switch {
-		case apierrors.IsNotFound(err):
+		key := client.ObjectKey{Namespace: machine.Namespace, Name: claim.Name}
+		claimErr := o.Client.Get(ctx, key, object)
+		if client.IgnoreNotFound(claimErr) != nil {
+			return result, fmt.Errorf("get IPAddressClaim %s: %w", claim.Name, claimErr)
+		}
+		key.Name = cmp.Or(object.Status.AddressRef.Name, claim.Name)
+		given := &ipamv1.IPAddress{}
+		givenErr := o.Client.Get(ctx, key, given)
+		if client.IgnoreNotFound(givenErr) != nil {
+			return result, fmt.Errorf("get IPAddress %s: %w", key.Name, givenErr)
+		}
+		result.Remain = result.Remain || held(object) || held(given)
+		if claimErr != nil {
 			result.Absent = append(result.Absent, claim)
 			continue
-		case err != nil:
-			return result, fmt.Errorf("get IPAddressClaim %s: %w", claim.Name, err)
 		}
-		result.Remain = result.Remain || controllerutil.ContainsFinalizer(object, v1beta1.AddressClaimFinalizer)
+		if isUnheld(object, machine) || givenErr == nil && isUnheld(given, nil) {
+			result.Unheld = append(result.Unheld, claim)
+		}
 		if object.Status.AddressRef.Name == "" {
 			pending = append(pending, pendingText(claim, object))
 			continue
 		}
-		address, err := o.address(ctx, claim, object)
+		address, err := network.NewAddress(claim, given.Spec.Address, ptr.Deref(given.Spec.Prefix, 0), given.Spec.Gateway)
 		switch {
-		case apierrors.IsNotFound(err):
-			pending = append(pending, fmt.Sprintf("IPAddress %s of claim %s is not there yet", object.Status.AddressRef.Name, claim.Name))
-		case apierrors.ReasonForError(err) != "" && err != nil:
-			return result, err
+		case givenErr != nil:
+			pending = append(pending, fmt.Sprintf("IPAddress %s of claim %s is not there yet", key.Name, claim.Name))
 		case err != nil:
 			invalid = append(invalid, err.Error())
 		default:
@@ -53,13 +62,16 @@ func (o *Observer) addresses(ctx context.Context, machine *v1beta1.ProxmoxMachin
 	return result, nil
 }
 
-func (o *Observer) address(ctx context.Context, claim network.Claim, object *ipamv1.IPAddressClaim) (network.Address, error) {
-	address := &ipamv1.IPAddress{}
-	key := client.ObjectKey{Namespace: object.Namespace, Name: object.Status.AddressRef.Name}
-	if err := o.Client.Get(ctx, key, address); err != nil {
-		return network.Address{}, err
+func held(object client.Object) bool {
+	return controllerutil.ContainsFinalizer(object, v1beta1.AddressClaimFinalizer)
+}
+
+// isUnheld reports whether an object that is not on its way out lacks our finalizer or, where there is to be one, its owner.
+func isUnheld(object client.Object, owner *v1beta1.ProxmoxMachine) bool {
+	if !object.GetDeletionTimestamp().IsZero() {
+		return false
 	}
-	return network.NewAddress(claim, address.Spec.Address, ptr.Deref(address.Spec.Prefix, 0), address.Spec.Gateway)
+	return !held(object) || owner != nil && !metav1.IsControlledBy(object, owner)
 }
 
 // pendingText says what a claim waits for, in the IPAM provider's words where it has some.

@@ -20,7 +20,7 @@ import (
 // addCandidates adds the hosts of all regions, and a VMID for each region. It is skipped while the machine waits for
 // something else than a host.
 func (o *Observer) addCandidates(ctx context.Context, subject MachineSubject, machine *plan.Machine) error {
-	waits := !machine.ClusterReady || machine.Bootstrap.Missing.Code != "" || len(machine.Addresses.Absent) > 0 || machine.Addresses.Pending != ""
+	waits := !machine.ClusterReady || machine.Bootstrap.Missing.Code != "" || !machine.Addresses.Ready()
 	if subject.ProxmoxCluster == nil || machine.Deleting || waits {
 		return nil
 	}

@@ -32,8 +32,10 @@ type recollection struct {
 	lostAt   time.Time
 	// anothers says that the VMID is taken, and not by what one of our clones made.
 	anothers bool
-	config   vmconfig.Config
-	digest   proxmox.Digest
+	// ranAt is when the VM's node last said that the VM runs.
+	ranAt  time.Time
+	config vmconfig.Config
+	digest proxmox.Digest
 	// task is the last task that this process started for the VM. The cache may not show it in the status yet.
 	task proxmox.UPID
 	// ended is the last task that was seen to succeed. The tracker of other credentials does not know it.
@@ -79,7 +81,7 @@ func (m *Memory) isUntouched(uuid proxmox.SMBIOSUUID) (untouched bool) {
 func (m *Memory) Cloned(uuid proxmox.SMBIOSUUID, err error) {
 	class := pve.ClassOf(err)
 	m.with(uuid, func(r *recollection) {
-		switch class { //nolint:exhaustive // the others refuse, and nothing was made
+		switch class {
 		case pve.None:
 			r.clones++
 		case pve.Ambiguous:
@@ -150,9 +152,23 @@ func (m *Memory) Ejected(uuid proxmox.SMBIOSUUID, config vmconfig.Config) {
 	m.keepConfig(uuid, config, "")
 }
 
-// Changed forgets the VM's config: it is about to change, or has changed.
+// Changed forgets the VM's config and power: they are about to change, or have changed.
 func (m *Memory) Changed(uuid proxmox.SMBIOSUUID) {
-	m.with(uuid, func(r *recollection) { r.config, r.digest = nil, "" })
+	m.with(uuid, func(r *recollection) { r.config, r.digest, r.ranAt = nil, "", time.Time{} })
+}
+
+// inventoryLag is how far /cluster/resources may be behind on a guest's power: pvestatd reports every 10 s.
+const inventoryLag = 12 * time.Second
+
+// ran notes that the VM's node says that it runs.
+func (m *Memory) ran(uuid proxmox.SMBIOSUUID) {
+	m.with(uuid, func(r *recollection) { r.ranAt = m.clock.Now() })
+}
+
+// ranLately reports whether the node said that the VM runs, after what an inventory of the time can know.
+func (m *Memory) ranLately(uuid proxmox.SMBIOSUUID, inventory time.Time) (lately bool) {
+	m.with(uuid, func(r *recollection) { lately = !r.ranAt.IsZero() && inventory.Before(r.ranAt.Add(inventoryLag)) })
+	return lately
 }
 
 // The pauses after a failed task: they double from the first to the last.

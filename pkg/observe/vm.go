@@ -66,10 +66,13 @@ func (s *vmSight) justStarted() bool {
 
 // fromStart spares the config of a VM that was just started, as long as it runs.
 func (s *vmSight) fromStart(ctx context.Context) (plan.VM, error) {
-	status, err := s.pve.VMStatus(ctx, s.ref)
-	if err != nil || status.Status != pve.StatusRunning {
-		s.Memory.Changed(s.subject.uuid())
-		return s.fromConfig(ctx)
+	if !s.Memory.ranLately(s.subject.uuid(), s.snapshot.At) {
+		status, err := s.pve.VMStatus(ctx, s.ref)
+		if err != nil || status.Status != pve.StatusRunning {
+			s.Memory.Changed(s.subject.uuid())
+			return s.fromConfig(ctx)
+		}
+		s.Memory.ran(s.subject.uuid())
 	}
 	vm := plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node, Power: plan.PowerRunning}
 	vm.Config, vm.Digest = s.Memory.config(s.subject.uuid())
@@ -164,7 +167,7 @@ func (s *vmSight) elsewhere(ctx context.Context) (plan.VM, error) {
 // come about by itself; while we start or stop the VM, the node is asked.
 func (s *vmSight) withPower(ctx context.Context, vm plan.VM) (plan.VM, error) {
 	switch {
-	case s.listed && s.entry.Status == pve.StatusRunning && s.subject.ProxmoxMachine.DeletionTimestamp.IsZero():
+	case s.isSeenRunning() && s.subject.ProxmoxMachine.DeletionTimestamp.IsZero():
 		vm.Power = plan.PowerRunning
 		return vm, nil
 	case s.justMade():
@@ -178,10 +181,16 @@ func (s *vmSight) withPower(ctx context.Context, vm plan.VM) (plan.VM, error) {
 	switch status.Status {
 	case pve.StatusRunning:
 		vm.Power = plan.PowerRunning
+		s.Memory.ran(s.subject.uuid())
 	case pve.StatusStopped:
 		vm.Power = plan.PowerStopped
 	}
 	return vm, nil
+}
+
+// isSeenRunning reports whether the inventory shows the VM as running, or cannot know yet that it is.
+func (s *vmSight) isSeenRunning() bool {
+	return s.listed && s.entry.Status == pve.StatusRunning || s.Memory.ranLately(s.subject.uuid(), s.snapshot.At)
 }
 
 // justMade reports whether the last thing that was done to the VM was a step before its first start.

@@ -26,6 +26,12 @@ type ClaimAddresses struct {
 	Claims []network.Claim
 }
 
+// HoldAddresses makes the machine the owner of its IPAddressClaims, where it is not, and keeps claims and addresses from
+// going before it lets them go.
+type HoldAddresses struct {
+	Claims []network.Claim
+}
+
 // Reserve writes into the machine's spec where its VM goes and who it is. An empty UUID is drawn by the actor. It is
 // refused, to be planned anew, when other reservations were made since the snapshot.
 type Reserve struct {
@@ -110,6 +116,7 @@ type ReleaseAddresses struct{}
 type RemoveFinalizer struct{}
 
 func (ClaimAddresses) isAction()   {}
+func (HoldAddresses) isAction()    {}
 func (Reserve) isAction()          {}
 func (Clone) isAction()            {}
 func (UploadSeed) isAction()       {}

@@ -148,8 +148,10 @@ func (c Cluster) MissingEndpoint() Reason {
 	if c.Spec.ControlPlaneEndpoint != (v1beta1.APIEndpoint{}) {
 		return Reason{}
 	}
-	return Reason{v1beta1.WaitingForEndpointReason,
-		"no control plane endpoint: set spec.controlPlaneEndpoint of the ProxmoxCluster, or let the control plane provider set the Cluster's"}
+	return Reason{
+		v1beta1.WaitingForEndpointReason,
+		"no control plane endpoint: set spec.controlPlaneEndpoint of the ProxmoxCluster, or let the control plane provider set the Cluster's",
+	}
 }
 
 // FailureDomain returns the name under which Cluster API knows a zone: `<region>.<zone>`, or the bare zone where the

@@ -27,7 +27,7 @@ func MachineStep(m Machine) Decision {
 		return deletionStep(m)
 	}
 	for _, step := range []func(Machine) Decision{
-		awaitTask, claimAddresses, reserve, identify, upload, clone, halt, configure, resize, start, record, removeSeed,
+		awaitTask, claimAddresses, holdAddresses, reserve, identify, upload, clone, halt, configure, resize, start, record, removeSeed,
 	} {
 		if decision := step(m); decision != nil {
 			return decision
@@ -85,6 +85,15 @@ func claimAddresses(m Machine) Decision {
 		return Wait{Reason: Reason{WaitingForAddresses, m.Addresses.Pending}, After: claimsAgain}
 	}
 	return nil
+}
+
+// holdAddresses keeps the addresses from being given to another while the VM may use them. It comes before the VM, and again
+// when someone took our owner reference or finalizer away, as a restore does.
+func holdAddresses(m Machine) Decision {
+	if len(m.Addresses.Unheld) == 0 {
+		return nil
+	}
+	return Do{HoldAddresses{m.Addresses.Unheld}, Reason{HoldingAddresses, "holding the addresses"}}
 }
 
 // reserve gives the machine its host, VMID and identity.

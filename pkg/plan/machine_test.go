@@ -204,6 +204,10 @@ func TestBeforeAMachineHasAPlace(t *testing.T) {
 			"wait 1m0s | WaitingForAddresses: IPAddressClaim worker-1-net0-ipv4 has no address",
 		},
 		{
+			"it holds the addresses that it was given", machine(func(m *plan.Machine) { m.Addresses.Unheld = claims }),
+			"do HoldAddresses | HoldingAddresses: holding the addresses",
+		},
+		{
 			"it stops at an address that no machine can have", machine(func(m *plan.Machine) { m.Addresses.Invalid = "10.0.0.0 stands for the network" }),
 			"stalled | InvalidAddress: 10.0.0.0 stands for the network",
 		},
@@ -318,6 +322,11 @@ func TestOnceTheVMRan(t *testing.T) {
 	seedRemoved := func(m *plan.Machine) { m.SeedRemoved = true }
 	runSteps(t, []step{
 		{"it runs, and keeps its seed until it has its Node", machine(recorded), "done | Running: VM 101 runs on pve1"},
+		{
+			"it holds its addresses again when someone let them loose",
+			machine(recorded, func(m *plan.Machine) { m.Addresses.Unheld = network.Claims("worker-1", spec().Network) }),
+			"do HoldAddresses | HoldingAddresses: holding the addresses",
+		},
 		{"it does not depend on what it was made from", machine(recorded, noCluster), "done | Running: VM 101 runs on pve1"},
 		{"it stays as people change it", machine(recorded, changed), "done | Running: VM 101 runs on pve1"},
 		{"it is done wherever it has been moved", machine(recorded, node("pve2")), "done | Running: VM 101 runs on pve2"},

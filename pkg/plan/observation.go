@@ -59,8 +59,15 @@ type Addresses struct {
 	Invalid string
 	// Bound are the addresses, in the order of the claims.
 	Bound []network.Address
-	// Remain says that claims of the machine still exist or still have our finalizer.
+	// Unheld are the claims that lack our owner reference or finalizer, or whose address lacks it.
+	Unheld []network.Claim
+	// Remain says that claims or addresses of the machine still have our finalizer.
 	Remain bool
+}
+
+// Ready reports whether every claim has an address that is held.
+func (a Addresses) Ready() bool {
+	return len(a.Absent) == 0 && a.Pending == "" && a.Invalid == "" && len(a.Unheld) == 0
 }
 
 // Candidates are the hosts that a machine may go to and what a reservation is made from.

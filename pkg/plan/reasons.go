@@ -7,6 +7,7 @@ const (
 	WaitingForAddresses     = "WaitingForAddresses"
 	WaitingForCapacity      = "WaitingForCapacity"
 	ClaimingAddresses       = "ClaimingAddresses"
+	HoldingAddresses        = "HoldingAddresses"
 	InvalidAddress          = "InvalidAddress"
 	Placed                  = "Placed"
 	VMIDRangeExhausted      = "VMIDRangeExhausted"

@@ -4,12 +4,11 @@ import (
 	"net/http"
 	"testing"
 
+	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
-
-	. "github.com/onsi/gomega"
 )
 
 // TestOldInventoryIsNotBelieved has the inventory of a region fail while a machine's VM may be replaced by another.

@@ -361,6 +361,26 @@ func TestContractAddressClaims(t *testing.T) {
 	b.Expect(machine.Status.Addresses).To(HaveLen(3), "the host name and two addresses")
 }
 
+// TestContractAddressesAreHeldAgain takes away what ties a claim to its machine, as a restore does.
+func TestContractAddressesAreHeldAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provisioned(b.cluster("c1"))
+	machine := b.machine("c1", "m1")
+	b.running(machine)
+	claim, address := &ipamv1.IPAddressClaim{ObjectMeta: b.meta("m1-net0-ipv4")}, &ipamv1.IPAddress{ObjectMeta: b.meta("m1-net0-ipv4")}
+	b.change(address, func() { address.Finalizers = nil })
+	b.change(claim, func() { claim.Finalizers, claim.OwnerReferences = nil, nil })
+	b.change(machine, func() { machine.Annotations = map[string]string{"touched": "yes"} }) // what owns nothing is woken by nothing
+	b.Eventually(func(g Gomega) {
+		b.get(g, claim)
+		b.get(g, address)
+		g.Expect(metav1.IsControlledBy(claim, machine)).To(BeTrue())
+		g.Expect(claim.Finalizers).To(ContainElement(v1beta1.AddressClaimFinalizer))
+		g.Expect(address.Finalizers).To(ContainElement(v1beta1.AddressClaimFinalizer))
+	}, patience, poll).Should(Succeed())
+}
+
 // TestContractAddressIsNotReleasedBeforeItsVM has the claim deleted by somebody, and the VM's destruction refused.
 func TestContractAddressIsNotReleasedBeforeItsVM(t *testing.T) {
 	t.Parallel()
@@ -376,9 +396,13 @@ func TestContractAddressIsNotReleasedBeforeItsVM(t *testing.T) {
 	b.says(machine, clusterv1.DeletingCondition, metav1.ConditionTrue, "Error", "not today")
 	b.get(b, claim)
 	b.Expect(claim.Finalizers).To(ContainElement(v1beta1.AddressClaimFinalizer))
+	address := &ipamv1.IPAddress{ObjectMeta: b.meta(claim.Name)}
+	b.get(b, address)
+	b.Expect(address.DeletionTimestamp).NotTo(BeNil(), "the IPAM provider wants it back")
 	b.pve.World.ClearFaults()
 	b.gone(machine)
 	b.gone(claim)
+	b.gone(address)
 	b.leavesNothing()
 }
 

@@ -129,7 +129,11 @@ func (p *pool) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result
 	if err := p.client.Get(ctx, request.NamespacedName, claim); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if claim.Spec.PoolRef.Name != "pool" || claim.Status.AddressRef.Name != "" || !claim.DeletionTimestamp.IsZero() {
+	if !claim.DeletionTimestamp.IsZero() { // the in-cluster provider takes the address at once, too
+		address := &ipamv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: claim.Name, Namespace: claim.Namespace}}
+		return ctrl.Result{}, client.IgnoreNotFound(p.client.Delete(ctx, address))
+	}
+	if claim.Spec.PoolRef.Name != "pool" || claim.Status.AddressRef.Name != "" {
 		return ctrl.Result{}, nil
 	}
 	number := p.addresses.Add(1)

@@ -50,7 +50,7 @@ func TestClusterAPIChecks(t *testing.T) {
 func describe(proxy framework.ClusterProxy, cluster sandbox.Cluster) {
 	ginkgo.Describe("A cluster", ginkgo.Ordered, func() {
 		ginkgo.It("gets its owner references back", func(ctx context.Context) {
-			framework.ValidateOwnerReferencesResilience(ctx, proxy, cluster.Namespace, cluster.Name, notClaim,
+			framework.ValidateOwnerReferencesResilience(ctx, proxy, cluster.Namespace, cluster.Name, notSecretOfUser,
 				framework.CoreOwnerReferenceAssertion, framework.KubeadmBootstrapOwnerReferenceAssertions,
 				framework.KubeadmControlPlaneOwnerReferenceAssertions(false), framework.KubernetesReferenceAssertions, ownersOfOurs())
 		})
@@ -70,11 +70,6 @@ func describe(proxy framework.ClusterProxy, cluster sandbox.Cluster) {
 // notSecretOfUser leaves the user's own objects out, which nobody owns: the credentials and the pool.
 func notSecretOfUser(object unstructured.Unstructured) bool {
 	return object.GetName() != "checks-proxmox" && object.GetKind() != "InClusterIPPool"
-}
-
-// notClaim leaves claims out: our controller gives a claim its owner when it makes it, and not again.
-func notClaim(object unstructured.Unstructured) bool {
-	return notSecretOfUser(object) && object.GetKind() != "IPAddressClaim"
 }
 
 // notIPAM leaves the IPAM provider's finalizers out too: whether they come back is its business.
