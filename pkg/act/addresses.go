@@ -77,10 +77,10 @@ func own(claim *ipamv1.IPAddressClaim, machine *v1beta1.ProxmoxMachine) bool {
 	if metav1.IsControlledBy(claim, machine) {
 		return held
 	}
-	references := slices.DeleteFunc(claim.OwnerReferences, func(reference metav1.OwnerReference) bool {
+	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(reference metav1.OwnerReference) bool {
 		return reference.Kind == machineKind && reference.Name == machine.Name
 	})
-	claim.OwnerReferences = append(references, ownerReference(machine))
+	claim.OwnerReferences = append(claim.OwnerReferences, ownerReference(machine))
 	return true
 }
 
