@@ -119,8 +119,18 @@ func (s *vmSight) fromConfig(ctx context.Context) (plan.VM, error) {
 	case lock == "clone" || lock == "create":
 		return unknown(plan.Cloning, "VM %d on %s is being made (lock: %s); if no task of Proxmox VE makes it any more, remove it: qm unlock %d && qm destroy %d",
 			s.ref.ID, s.ref.Node, lock, s.ref.ID, s.ref.ID), nil
+	case s.mayBeUnmarked(values):
+		return unknown(plan.Unmarked, "VM %d on %s has the machine's name, but not the line %q in its notes: was that edited? Put it back, or remove the VM",
+			s.ref.ID, s.ref.Node, vmconfig.Marker(s.subject.uuid())), nil
 	}
 	return plan.VM{Presence: plan.PresenceForeign, Node: s.ref.Node}, nil
+}
+
+// mayBeUnmarked reports whether a VM may be ours although it carries no marker: until it is configured it has one in its
+// notes alone, and people edit notes. A name proves nothing, but it is reason enough not to make a second VM.
+func (s *vmSight) mayBeUnmarked(config vmconfig.Config) bool {
+	machine := s.subject.ProxmoxMachine
+	return machine.Spec.ProviderID == "" && config["name"] == machine.Name && !vmconfig.IsMarked(config)
 }
 
 func (s *vmSight) keep(config pve.VMConfig) (vmconfig.Config, proxmox.Digest) {

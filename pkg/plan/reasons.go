@@ -22,6 +22,7 @@ const (
 	TaskFailedReason        = "TaskFailed"
 	Unobserved              = "Unobserved"
 	Locked                  = "Locked"
+	Unmarked                = "Unmarked"
 	VirtualMachineGone      = "VirtualMachineGone"
 	NoBootDisk              = "NoBootDisk"
 

@@ -179,6 +179,28 @@ func TestVMIDThatAnotherTookFirst(t *testing.T) {
 	b.Expect(b.pve.World.Check()).To(BeEmpty())
 }
 
+// TestVMWithTheMachinesNameAndNoMarkerIsWaitedFor takes the marker out of a clone's notes before the clone is configured.
+func TestVMWithTheMachinesNameAndNoMarkerIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provisioned(b.cluster("c1"))
+	b.pve.World.AddFault(pvesim.Fault{Method: "PUT", Path: "/nodes/{node}/qemu/{vmid}/config", Status: 500, Reason: "not yet"})
+	machine := b.machine("c1", "m1")
+	b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "Error", "not yet")
+	vm := b.pveVMs()[0]
+	b.pve.World.ClearFaults()
+	b.stop()
+	path := fmt.Sprintf("/nodes/%s/qemu/%d/config", vm.Node, vm.VMID)
+	b.ask(http.MethodPut, path, url.Values{"description": {"mine"}})
+	b.ask(http.MethodPut, path, url.Values{"smbios1": {"uuid=966d3531-69bb-4cf7-889f-f8f652492abb"}, "delete": {"tags"}})
+	b.startControllers()
+	b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "Unmarked", "CAPVE-UUID: "+machine.Spec.Reservation.UUID)
+	b.Expect(b.pveVMs()).To(HaveLen(1), "no second VM")
+	b.ask(http.MethodPut, path, url.Values{"description": {"mine\nCAPVE-UUID: " + machine.Spec.Reservation.UUID}})
+	b.running(machine)
+	b.Expect(b.pveVMs()).To(HaveLen(1))
+}
+
 // TestForeignVMAtTheVMIDSurvivesDeletion has our VM replaced by another while the machine is on its way out.
 func TestForeignVMAtTheVMIDSurvivesDeletion(t *testing.T) {
 	t.Parallel()

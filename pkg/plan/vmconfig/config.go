@@ -29,6 +29,15 @@ func Description(machine string, uuid proxmox.SMBIOSUUID) string {
 	return fmt.Sprintf("Cluster API machine %s, managed by CAPVE.\n\n%s%s\n", machine, markerPrefix, uuid)
 }
 
+// Marker returns the line of a description that marks the VM with the identity.
+func Marker(uuid proxmox.SMBIOSUUID) string { return markerPrefix + string(uuid) }
+
+// IsMarked reports whether a config carries the marker of any machine, in its description or tags.
+func IsMarked(config Config) bool {
+	isOurs := func(tag string) bool { return strings.HasPrefix(tag, TagPrefix) }
+	return strings.Contains(config["description"], markerPrefix) || slices.ContainsFunc(Tags(config["tags"]), isOurs)
+}
+
 // BelongsTo reports whether the config carries the marker of the identity, in its description, SMBIOS or tags. One is
 // enough: the description comes first, and people edit descriptions.
 func (c Config) BelongsTo(uuid proxmox.SMBIOSUUID) bool {
@@ -40,7 +49,7 @@ func (c Config) BelongsTo(uuid proxmox.SMBIOSUUID) bool {
 
 func (c Config) describes(uuid proxmox.SMBIOSUUID) bool {
 	for line := range strings.Lines(c["description"]) {
-		if strings.TrimSpace(line) == markerPrefix+string(uuid) {
+		if strings.TrimSpace(line) == Marker(uuid) {
 			return true
 		}
 	}
