@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +46,7 @@ const maxNote = 1024
 func (e EventRecorder) record(object client.Object, eventType string, reason plan.Reason) {
 	note := reason.Message
 	if len(note) > maxNote {
-		note = note[:maxNote-3] + "..."
+		note = strings.ToValidUTF8(note[:maxNote-3], "") + "..." // the cut may go through a character
 	}
 	e.Recorder.Eventf(object, nil, eventType, reason.Code, reason.Code, "%s", note)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -110,10 +109,6 @@ func (r *ClusterReconciler) report(ctx context.Context, helper *patch.Helper, cl
 	if err := status.Cluster(cluster, pass); err != nil {
 		reterr = kerrors.NewAggregate([]error{reterr, err})
 	}
-	owned := append(status.ClusterConditions(), clusterv1.PausedCondition)
-	err := helper.Patch(ctx, cluster, patch.WithOwnedConditions{Conditions: owned})
-	if !cluster.DeletionTimestamp.IsZero() {
-		err = kerrors.FilterOut(err, apierrors.IsNotFound)
-	}
+	err := write(ctx, helper, cluster, status.ClusterConditions())
 	return kerrors.NewAggregate([]error{reterr, err})
 }

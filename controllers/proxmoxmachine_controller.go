@@ -216,10 +216,6 @@ func (r *MachineReconciler) report(ctx context.Context, helper *patch.Helper, su
 	if err := status.Machine(machine, pass); err != nil {
 		reterr = kerrors.NewAggregate([]error{reterr, err})
 	}
-	owned := append(status.MachineConditions(), clusterv1.PausedCondition)
-	err := helper.Patch(ctx, machine, patch.WithOwnedConditions{Conditions: owned})
-	if !machine.DeletionTimestamp.IsZero() {
-		err = kerrors.FilterOut(err, apierrors.IsNotFound)
-	}
+	err := write(ctx, helper, machine, status.MachineConditions())
 	return kerrors.NewAggregate([]error{reterr, err})
 }

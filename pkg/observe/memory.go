@@ -11,8 +11,9 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
 
-// Memory is what one process remembers of its VMs to spare Proxmox VE requests. Forgetting any of it costs a request and
-// changes no decision.
+// Memory is what one process remembers of its VMs. Most of it spares Proxmox VE requests, and forgetting it costs some and
+// changes no decision. What it knows of clones is more: whether a VMID that cannot be seen is another's, and whether a clone
+// may still come late. Without that a machine waits where it could have gone on (docs/adr/0005).
 type Memory struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
@@ -25,11 +26,12 @@ type Memory struct {
 type recollection struct {
 	// untouched says that this process reserved the VMID, found it free, and has sent nothing since that made the VM.
 	untouched bool
-	// clones are the clones that were sent since then and may have made the VM, or may still make it; lostAt is when the
-	// answer to one was lost.
+	// reserved says that this process reserved the VMID, so that it knows of all clones that were sent for it.
 	reserved bool
-	clones   int
-	lostAt   time.Time
+	// clones counts the clones that were sent since then and may have made the VM, or may still make it.
+	clones int
+	// lostAt is when the answer to a clone was lost.
+	lostAt time.Time
 	// anothers says that the VMID is taken, and not by what one of our clones made.
 	anothers bool
 	// ranAt is when the VM's node last said that the VM runs.
