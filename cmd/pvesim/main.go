@@ -66,7 +66,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	world := pvesim.NewWorld(pvesim.WithModel(o.model))
+	world, err := pvesim.NewWorld(pvesim.WithModel(o.model))
+	if err != nil {
+		return err
+	}
 	defer world.Close()
 	server, err := pvesim.Serve(world, o.listen)
 	if err != nil {

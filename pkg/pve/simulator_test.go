@@ -53,7 +53,7 @@ func byToken(sim *pvesim.Server) pve.Credentials {
 }
 
 func byLogin(sim *pvesim.Server) pve.Credentials {
-	sim.World.AddUser("root@pam", "correct horse")
+	sim.World.AddUser(pvesim.UserSpec{ID: "root@pam", Password: "correct horse"})
 	return pve.PasswordCredentials{Username: "root@pam", Password: "correct horse"}
 }
 

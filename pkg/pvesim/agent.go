@@ -29,7 +29,7 @@ func withAgent(c *call, do func([]NetworkInterface) reply) reply {
 	v := c.vm()
 	switch {
 	case v == nil:
-		return missingVM(c.node.name, c.vmid())
+		return missingVM(c.node.Name, c.vmid())
 	case !v.running:
 		return fail("VM %d is not running", v.id)
 	case v.config["agent"] == "":

@@ -2,6 +2,7 @@ package pvesim
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -41,84 +42,11 @@ type Token struct {
 // Header is the value of the Authorization header that presents the token. It holds the secret.
 func (t Token) Header() string { return "PVEAPIToken=" + t.ID + "=" + string(t.Secret) }
 
-type user struct {
-	id       string
-	password Secret
-	grants   grants
-}
-
-type token struct {
-	id     string
-	user   *user
-	secret Secret
-	// separated tokens (privsep) have only their own grants, as far as the user has them too.
-	separated bool
-	grants    grants
-}
-
 type ticket struct {
 	user   *user
 	value  string
 	csrf   string
 	issued time.Time
-}
-
-// grants are privileges by ACL path; all propagate.
-type grants map[string][]string
-
-// privilege on a path comes from the longest path with an entry, as PVE::AccessControl::roles does it.
-func (g grants) has(path, privilege string) bool {
-	for {
-		if privileges, ok := g[path]; ok {
-			return slices.Contains(privileges, privilege)
-		}
-		if path == "/" {
-			return false
-		}
-		if path = path[:strings.LastIndex(path, "/")]; path == "" {
-			path = "/"
-		}
-	}
-}
-
-// identity is who makes a request.
-type identity struct {
-	user  *user
-	token *token
-}
-
-func (i *identity) name() string {
-	if i.token != nil {
-		return i.token.id
-	}
-	return i.user.id
-}
-
-// isRoot is the test of "Only root may use this option": a ticket of root@pam, never a token.
-func (i *identity) isRoot() bool { return i.user.id == rootUser && i.token == nil }
-
-// may tells whether the privilege is held on the path.
-func (i *identity) may(path, privilege string) bool {
-	all := i.user.id == rootUser
-	if i.token != nil && i.token.separated {
-		return i.token.grants.has(path, privilege) && (all || i.user.grants.has(path, privilege))
-	}
-	return all || i.user.grants.has(path, privilege)
-}
-
-// mayAny tells whether one of the privileges is held on the path. For a VM the pool that it is in counts as well.
-func (w *World) mayAny(who *identity, path string, privileges ...string) bool {
-	for _, p := range privileges {
-		if who.may(path, p) {
-			return true
-		}
-	}
-	if id, ok := strings.CutPrefix(path, "/vms/"); ok {
-		if pool := w.poolOf(toVMID(id)); pool != "" {
-			return w.mayAny(who, "/pool/"+string(pool), privileges...)
-		}
-	}
-	return false
 }
 
 // authenticate finds out who asks; nil with the reply to give if that cannot be told.
@@ -185,46 +113,26 @@ func login(c *call) reply {
 
 // permissions is GET /access/permissions.
 func permissions(c *call) reply {
+	paths := slices.Collect(maps.Keys(c.acl))
+	if c.who.user.id == rootUser {
+		paths = append(paths, "/", "/access", "/access/groups", "/nodes", "/pool", "/sdn", "/storage", "/vms")
+	}
+	if c.has("path") {
+		paths = []string{c.params["path"]}
+	}
 	out := map[string]map[string]int{}
-	add := func(path string, privileges []string) {
-		out[path] = map[string]int{}
-		for _, p := range privileges {
-			if c.who.may(path, p) {
-				out[path][p] = 1
+	for _, path := range paths {
+		held := map[string]int{}
+		for _, p := range administrator(c.version) {
+			if c.may(c.who, path, p) {
+				held[p] = 1
 			}
 		}
-	}
-	given := c.who.user.grants
-	if c.who.token != nil && c.who.token.separated {
-		given = c.who.token.grants
-	} else if c.who.user.id == rootUser {
-		given = grants{}
-		for _, path := range []string{"/", "/access", "/access/groups", "/nodes", "/pool", "/sdn", "/storage", "/vms"} {
-			given[path] = administrator(c.version)
+		if len(held) > 0 || c.has("path") {
+			out[path] = held
 		}
 	}
-	for path, privileges := range given {
-		add(path, privileges)
-	}
-	if path := c.params["path"]; path != "" {
-		return ok(map[string]map[string]int{path: out[path]})
-	}
 	return ok(out)
-}
-
-// administrator lists all privileges of a release.
-func administrator(v Version) []string {
-	list := strings.Fields(`Datastore.Allocate Datastore.AllocateSpace Datastore.AllocateTemplate Datastore.Audit Group.Allocate
-		Mapping.Audit Mapping.Modify Mapping.Use Permissions.Modify Pool.Allocate Pool.Audit Realm.Allocate Realm.AllocateUser
-		SDN.Allocate SDN.Audit SDN.Use Sys.AccessNetwork Sys.Audit Sys.Console Sys.Incoming Sys.Modify Sys.PowerMgmt Sys.Syslog
-		User.Modify VM.Allocate VM.Audit VM.Backup VM.Clone VM.Config.CDROM VM.Config.CPU VM.Config.Cloudinit VM.Config.Disk
-		VM.Config.HWType VM.Config.Memory VM.Config.Network VM.Config.Options VM.Console VM.Migrate VM.PowerMgmt VM.Snapshot
-		VM.Snapshot.Rollback`)
-	if v == V84 {
-		return append(list, "VM.Monitor")
-	}
-	return append(list, "VM.GuestAgent.Audit", "VM.GuestAgent.FileRead", "VM.GuestAgent.FileSystemMgmt", "VM.GuestAgent.FileWrite",
-		"VM.GuestAgent.Unrestricted", "VM.Replicate")
 }
 
 func accessRoutes() []Route {

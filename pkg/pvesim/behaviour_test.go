@@ -240,8 +240,7 @@ func TestReplacingTheCloudInitDriveFreesItsVolume(t *testing.T) {
 
 // BenchmarkResources reads cluster/resources of 2,000 VMs.
 func BenchmarkResources(b *testing.B) {
-	w := pvesim.NewWorld()
-	b.Cleanup(w.Close)
+	w := newWorld(b)
 	for i := range 2000 {
 		node := proxmox.NodeName([]string{"pve1", "pve2", "pve3"}[i%3])
 		if err := w.AddVM(pvesim.VMSpec{VMID: proxmox.VMID(10_000 + i), Node: node, State: "running", Config: map[string]string{
@@ -250,7 +249,7 @@ func BenchmarkResources(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	token := w.AddToken(pvesim.TokenSpec{User: "root@pam", Name: "b"})
+	token := w.AddToken(pvesim.TokenSpec{User: "root@pam", Name: "b", Unseparated: true})
 	client := &http.Client{Transport: w.Transport("pve1")}
 	for b.Loop() {
 		req, _ := http.NewRequestWithContext(b.Context(), http.MethodGet, "https://pve/api2/json/cluster/resources", nil)

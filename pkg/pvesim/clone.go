@@ -37,13 +37,13 @@ func cloneVM(c *call) reply {
 		return r
 	}
 	if job.source = c.vm(); job.source == nil {
-		return fail("unable to find configuration file for VM %d on node '%s'", c.vmid(), c.node.name)
+		return fail("unable to find configuration file for VM %d on node '%s'", c.vmid(), c.node.Name)
 	}
 	if r := job.check(c); r.failed() {
 		return r
 	}
 	newID := toVMID(c.params["newid"])
-	if c.vmOn(c.node.name, newID) != nil {
+	if c.vmOn(c.node.Name, newID) != nil {
 		return fail("unable to create VM %d: config file already exists", newID)
 	}
 	job.config = job.newConfig(c.params)
@@ -98,7 +98,7 @@ func (c *call) cloneStorages() []proxmox.StorageID {
 
 func (j *cloneJob) findTarget(c *call) reply {
 	name := proxmox.NodeName(c.params["target"])
-	if name == c.node.name || name == "localhost" {
+	if name == c.node.Name || name == "localhost" {
 		name = ""
 	}
 	if name != "" && j.node(name) == nil {
@@ -109,7 +109,7 @@ func (j *cloneJob) findTarget(c *call) reply {
 	if id == "" {
 		return reply{}
 	}
-	s, msg := j.storageFor(id, c.node.name)
+	s, msg := j.storageFor(id, c.node.Name)
 	if s == nil {
 		return fail("%s", msg)
 	}

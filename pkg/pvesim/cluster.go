@@ -28,8 +28,8 @@ func clusterStatus(c *call) reply {
 	for _, n := range c.nodes {
 		online += pveBool(n.online)
 		list = append(list, map[string]any{
-			"type": "node", "id": "node/" + string(n.name), "name": n.name, "nodeid": n.id, "online": pveBool(n.online),
-			"ip": n.address, "local": pveBool(n == c.at), "level": "",
+			"type": "node", "id": "node/" + string(n.Name), "name": n.Name, "nodeid": n.id, "online": pveBool(n.online),
+			"ip": n.Address, "local": pveBool(n == c.at), "level": "",
 		})
 	}
 	head := map[string]any{
@@ -83,8 +83,8 @@ func nodeRoutes(v Version) []Route {
 func listNodes(c *call) reply {
 	out := []map[string]any{}
 	for _, n := range c.nodes {
-		entry := map[string]any{"type": "node", "id": "node/" + string(n.name), "node": n.name, "status": n.status(), "ssl_fingerprint": n.fingerprint()}
-		if n.online && c.who.may("/nodes/"+string(n.name), "Sys.Audit") {
+		entry := map[string]any{"type": "node", "id": "node/" + string(n.Name), "node": n.Name, "status": n.status(), "ssl_fingerprint": n.fingerprint()}
+		if n.online && c.may(c.who, "/nodes/"+string(n.Name), "Sys.Audit") {
 			maps.Copy(entry, c.nodeUsage(n).entry())
 		}
 		out = append(out, entry)
@@ -101,7 +101,7 @@ func (n *node) status() string {
 
 // fingerprint is a stable stand-in for the SHA-256 fingerprint of the node's certificate.
 func (n *node) fingerprint() string {
-	sum := checksum("sha256", []byte(n.name))
+	sum := checksum("sha256", []byte(n.Name))
 	out := ""
 	for i := 0; i < len(sum); i += 2 {
 		out += ":" + string(sum[i]-sum[i]&0x20*pveByte(sum[i] >= 'a')) + string(sum[i+1]-sum[i+1]&0x20*pveByte(sum[i+1] >= 'a'))
@@ -121,15 +121,15 @@ type usage struct {
 
 // nodeUsage are the load figures of a node: the host's own share and what its running VMs have.
 func (w *World) nodeUsage(n *node) usage {
-	used, cpu := proxmox.MiB(2048).Bytes(), 0.01
+	used, cpu := proxmox.MiB(2048).Bytes(), 0.01+n.Load
 	for _, v := range w.vms {
-		if v.node == n.name && v.running {
+		if v.node == n.Name && v.running {
 			used += v.memory()
-			cpu += 0.02 * float64(v.cpus()) / float64(n.cpus)
+			cpu += 0.02 * float64(v.cpus()) / float64(n.CPUs)
 		}
 	}
 	return usage{
-		cpus: n.cpus, cpu: min(cpu, 1), memory: n.memory.Bytes(), used: min(used, n.memory.Bytes()), disk: proxmox.GiB(94).Bytes(),
+		cpus: n.CPUs, cpu: min(cpu, 1), memory: n.Memory.Bytes(), used: min(used, n.Memory.Bytes()), disk: proxmox.GiB(94).Bytes(),
 		diskUsed: proxmox.GiB(8).Bytes(), uptime: int64(w.clock.Since(n.booted).Seconds()),
 	}
 }
@@ -152,8 +152,8 @@ func nodeStatus(c *call) reply {
 		"ksm":    map[string]any{"shared": 0}, "boot-info": map[string]any{"mode": "efi", "secureboot": 0},
 		"current-kernel": map[string]any{"sysname": "Linux", "release": "6.8.12-pve", "version": "#1 SMP PREEMPT_DYNAMIC", "machine": "x86_64"},
 		"cpuinfo": map[string]any{
-			"model": "AMD EPYC 9124 16-Core Processor", "vendor": "AuthenticAMD", "sockets": n.sockets, "cores": n.cpus / n.sockets / 2,
-			"cpus": n.cpus, "mhz": "3000.000", "hvm": "1", "user_hz": 100, "family": "25", "flags": "fpu vme de pse tsc msr svm aes avx2",
+			"model": "AMD EPYC 9124 16-Core Processor", "vendor": "AuthenticAMD", "sockets": n.Sockets, "cores": n.CPUs / n.Sockets / n.Threads,
+			"cpus": n.CPUs, "mhz": "3000.000", "hvm": "1", "user_hz": 100, "family": "25", "flags": "fpu vme de pse tsc msr svm aes avx2",
 		},
 	})
 }
@@ -167,7 +167,7 @@ func listNetwork(c *call) reply {
 	if wanted != "" && wanted != "bridge" && wanted != "any_bridge" && wanted != "any_local_bridge" {
 		return ok(out)
 	}
-	for i, b := range c.node.bridges {
+	for i, b := range c.node.Bridges {
 		if !c.mayAny(c.who, "/sdn/zones/localnetwork/"+string(b), "SDN.Audit", "SDN.Use") {
 			continue
 		}
@@ -176,7 +176,7 @@ func listNetwork(c *call) reply {
 			"bridge_fd": "0", "bridge_stp": "off", "bridge_ports": "", "priority": 4 + i,
 		}
 		if i == 0 {
-			maps.Copy(entry, map[string]any{"method": "static", "address": c.node.address, "netmask": "24", "cidr": c.node.address + "/24", "bridge_ports": "eno1"})
+			maps.Copy(entry, map[string]any{"method": "static", "address": c.node.Address, "netmask": "24", "cidr": c.node.Address + "/24", "bridge_ports": "eno1"})
 		}
 		out = append(out, entry)
 	}
@@ -219,7 +219,7 @@ func listPools(c *call) reply {
 	}
 	out := []map[string]any{}
 	for _, id := range slices.Sorted(maps.Keys(c.pools)) {
-		if c.who.may("/pool/"+string(id), "Pool.Audit") {
+		if c.may(c.who, "/pool/"+string(id), "Pool.Audit") {
 			out = append(out, c.pools[id].entry())
 		}
 	}

@@ -9,15 +9,10 @@ import (
 
 // node is one host.
 type node struct {
-	name    proxmox.NodeName
-	id      int
-	address string
-	cpus    int
-	sockets int
-	memory  proxmox.MiB
-	online  bool
-	bridges []proxmox.BridgeName
-	booted  time.Time
+	NodeSpec
+	id     int
+	online bool
+	booted time.Time
 }
 
 // storageType is the plugin of a storage.
@@ -28,6 +23,8 @@ const (
 	dirStorage     storageType = "dir"
 	nfsStorage     storageType = "nfs"
 	lvmThinStorage storageType = "lvmthin"
+	zfsPoolStorage storageType = "zfspool"
+	rbdStorage     storageType = "rbd"
 )
 
 // storage is one entry of storage.cfg. A storage that is not shared exists on every node with its own volumes.
@@ -62,7 +59,7 @@ func (s *storage) free(name proxmox.NodeName) proxmox.Bytes {
 }
 
 // fileBased tells whether volumes are files with a format in their name.
-func (s *storage) fileBased() bool { return s.typ != lvmThinStorage }
+func (s *storage) fileBased() bool { return s.typ == dirStorage || s.typ == nfsStorage }
 
 // volumeKey names a volume in the whole cluster: node-local storages use the same VolumeID on every node.
 type volumeKey struct {
@@ -81,6 +78,9 @@ type volume struct {
 	parent  proxmox.VolumeID
 	created time.Time
 	data    []byte
+	// notes and protected are attributes of content; a protected volume cannot be deleted.
+	notes     string
+	protected bool
 }
 
 // vm is one QEMU guest.

@@ -45,7 +45,7 @@ func (c *call) create(t *task, id proxmox.VMID, e *edit) {
 		t.end(fmt.Sprintf("unable to create VM %d - VM %d already exists on node '%s'", id, id, other.node))
 		return
 	}
-	v := c.addVM(id, c.node.name, map[string]string{"lock": "create"})
+	v := c.addVM(id, c.node.Name, map[string]string{"lock": "create"})
 	t.undo = func(string) { c.dropVM(v) }
 	t.after(c.between(300*time.Millisecond, 900*time.Millisecond), func() {
 		t.undo = nil
@@ -111,7 +111,7 @@ func destroyVM(c *call) reply {
 	v := c.vm()
 	switch {
 	case v == nil:
-		return missingVM(c.node.name, c.vmid())
+		return missingVM(c.node.Name, c.vmid())
 	case v.config["protection"] == "1":
 		return fail("can't remove VM %d - protection mode enabled", v.id)
 	case v.running:
@@ -132,7 +132,7 @@ func (c *call) destroyRefusal() string {
 	v := c.vm()
 	switch {
 	case v == nil:
-		return noConfig(c.node.name, c.vmid())
+		return noConfig(c.node.Name, c.vmid())
 	case v.lock() != "" && !c.flag("skiplock"):
 		return fmt.Sprintf("VM is locked (%s)", v.lock())
 	case v.running:
@@ -188,7 +188,7 @@ func (c *call) resizeRefusal(v *vm) (drive, string) {
 	name := c.params["disk"]
 	switch {
 	case v == nil:
-		return drive{}, noConfig(c.node.name, c.vmid())
+		return drive{}, noConfig(c.node.Name, c.vmid())
 	case c.has("digest") && c.params["digest"] != v.digest():
 		return drive{}, "checksum mismatch (file change by other user?)"
 	case v.lock() != "" && !c.flag("skiplock"):
@@ -235,7 +235,7 @@ func makeTemplate(c *call) reply {
 	v := c.vm()
 	switch {
 	case v == nil:
-		return missingVM(c.node.name, c.vmid())
+		return missingVM(c.node.Name, c.vmid())
 	case v.lock() != "":
 		return fail("VM is locked (%s)", v.lock())
 	case v.running:

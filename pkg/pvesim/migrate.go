@@ -22,19 +22,19 @@ func migrateParams(v Version) []param {
 func migrateVM(c *call) reply {
 	v, target := c.vm(), proxmox.NodeName(c.params["target"])
 	switch {
-	case target == c.node.name:
+	case target == c.node.Name:
 		return invalidParam("target", "target is local node.")
 	case c.World.node(target) == nil:
 		return fail("no such cluster node '%s'", target)
 	case v == nil:
-		return missingVM(c.node.name, c.vmid())
+		return missingVM(c.node.Name, c.vmid())
 	case v.lock() != "":
 		return fail("VM is locked (%s)", v.lock())
 	case v.running && !c.flag("online"):
 		return invalidParam("online", "can't migrate running VM without --online")
 	}
 	return vmTask("qmigrate", func(c *call, t *task) {
-		t.logf("starting migration of VM %d to node '%s' (%s)", v.id, target, c.World.node(target).address)
+		t.logf("starting migration of VM %d to node '%s' (%s)", v.id, target, c.World.node(target).Address)
 		t.lock(lockRequest{id: v.id, timeout: flockTimeout, granted: func() { c.migrate(t, v, target) }})
 	})(c)
 }

@@ -72,6 +72,8 @@ type Model struct {
 	CPUs int
 	// Memory of each host.
 	Memory proxmox.MiB
+	// State is the whole world. With it Nodes, CPUs, Memory and Templates mean nothing.
+	State *State
 	// Templates present at the start. Nil means one, ubuntu-2404-k8s; empty means none.
 	Templates []TemplateSpec
 	// Guests makes what runs inside the VMs.
@@ -108,6 +110,9 @@ func WithSeed(seed uint64) Option { return func(m *Model) { m.Seed = seed } }
 // WithClock injects a clock, for example k8s.io/utils/clock/testing.FakeClock.
 func WithClock(c clock.Clock) Option { return func(m *Model) { m.Clock = c } }
 
+// FromState builds the world from a state instead of that of DefaultModel.
+func FromState(s State) Option { return func(m *Model) { m.State = &s } }
+
 // WithNodes sets the number of hosts.
 func WithNodes(n int) Option { return func(m *Model) { m.Nodes = n } }
 
@@ -122,6 +127,12 @@ func WithGuests(f GuestFactory) Option { return func(m *Model) { m.Guests = f } 
 // completed fills zero fields with their defaults.
 func (m Model) completed() Model {
 	d := DefaultModel()
+	if s := m.State; s != nil && s.Version != "" {
+		m.Version = s.Version
+	}
+	if s := m.State; s != nil && s.ClusterName != "" {
+		m.ClusterName = s.ClusterName
+	}
 	orDefault(&m.Version, d.Version)
 	orDefault(&m.Seed, d.Seed)
 	orDefault(&m.ClusterName, d.ClusterName)

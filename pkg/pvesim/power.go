@@ -38,7 +38,7 @@ func powerRoutes(v Version) []Route {
 func currentStatus(c *call) reply {
 	v := c.vm()
 	if v == nil {
-		return missingVM(c.node.name, c.vmid())
+		return missingVM(c.node.Name, c.vmid())
 	}
 	out := c.vmStatus(v)
 	if v.running {
@@ -104,7 +104,7 @@ func (c *call) rootOnlyStart() reply {
 func (c *call) startRefusal(v *vm) string {
 	switch {
 	case v == nil:
-		return noConfig(c.node.name, c.vmid())
+		return noConfig(c.node.Name, c.vmid())
 	case v.lock() != "" && !c.flag("skiplock"):
 		return fmt.Sprintf("VM is locked (%s)", v.lock())
 	case v.isTemplate():
@@ -131,10 +131,10 @@ func (c *call) startFailure(v *vm) string {
 			}
 		}
 	}
-	if v.cpus() > c.node.cpus {
-		return fmt.Sprintf("MAX %d vcpus allowed per VM on this node", c.node.cpus)
+	if v.cpus() > c.node.CPUs {
+		return fmt.Sprintf("MAX %d vcpus allowed per VM on this node", c.node.CPUs)
 	}
-	if set := v.config["affinity"]; set != "" && lastCPU(set) >= c.node.cpus {
+	if set := v.config["affinity"]; set != "" && lastCPU(set) >= c.node.CPUs {
 		return "start failed: QEMU exited with code 1"
 	}
 	return v.numaFailure(c.node)
@@ -164,7 +164,7 @@ func (v *vm) numaFailure(n *node) string {
 		p, _ := format.parse(value)
 		total, found = total+atoi(p["memory"], 0), true
 		beyond = beyond || lastCPU(p["cpus"]) >= v.cpus()
-		if host := lastCPU(p["hostnodes"]); p["hostnodes"] != "" && host >= n.sockets {
+		if host := lastCPU(p["hostnodes"]); p["hostnodes"] != "" && host >= n.NUMANodes {
 			return fmt.Sprintf("host NUMA node%d doesn't exist", host)
 		}
 	}
@@ -178,7 +178,7 @@ func (v *vm) numaFailure(n *node) string {
 }
 
 func (n *node) hasBridge(name proxmox.BridgeName) bool {
-	for _, b := range n.bridges {
+	for _, b := range n.Bridges {
 		if b == name {
 			return true
 		}
@@ -209,7 +209,7 @@ func (w *World) powerOff(v *vm, cause PowerOffCause) {
 func stopVM(c *call) reply {
 	if c.flag("overrule-shutdown") {
 		for t := range c.tasks.active {
-			if t.typ == "qmshutdown" && t.id == c.params["vmid"] && t.node == c.node.name {
+			if t.typ == "qmshutdown" && t.id == c.params["vmid"] && t.node == c.node.Name {
 				t.stop()
 			}
 		}
@@ -232,7 +232,7 @@ func stopVM(c *call) reply {
 func (c *call) alreadyOff(t *task, v *vm) bool {
 	switch {
 	case v == nil:
-		t.end(fmt.Sprintf("unable to find configuration file for VM %d on node '%s'", c.vmid(), c.node.name))
+		t.end(fmt.Sprintf("unable to find configuration file for VM %d on node '%s'", c.vmid(), c.node.Name))
 	case !v.running:
 		t.end("")
 	case v.lock() != "" && !c.flag("skiplock"):
@@ -277,7 +277,7 @@ func resetVM(c *call) reply {
 	v := c.vm()
 	switch {
 	case v == nil:
-		return missingVM(c.node.name, c.vmid())
+		return missingVM(c.node.Name, c.vmid())
 	case !v.running:
 		return fail("VM %d not running", v.id)
 	}

@@ -33,9 +33,9 @@ func TestReadingTheCluster(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.server.World.StopNode("pve3")
-	a.server.World.AddNode(pvesim.NodeSpec{Name: "pve4", CPUs: 8, Memory: 1024, Bridges: []proxmox.BridgeName{"vmbr0", "vmbr1"}})
-	a.server.World.AddStorage(pvesim.StorageSpec{ID: "fast", Type: "dir", Content: []string{"images"}, Nodes: []proxmox.NodeName{"pve4"}, Total: 1 << 30})
-	a.server.World.AddPool("p")
+	must(t, a.server.World.AddNode(pvesim.NodeSpec{Name: "pve4", CPUs: 8, Memory: 1024, Bridges: []proxmox.BridgeName{"vmbr0", "vmbr1"}}))
+	must(t, a.server.World.AddStorage(pvesim.StorageSpec{ID: "fast", Type: "dir", Content: []string{"images"}, Nodes: []proxmox.NodeName{"pve4"}, Total: 1 << 30}))
+	a.server.World.AddPool(pvesim.PoolSpec{ID: "p"})
 	tests := []struct {
 		path string
 		keys []string

@@ -77,7 +77,7 @@ func (c *call) vmResources() []any {
 func (c *call) poolResources() []any {
 	var out []any
 	for _, id := range slices.Sorted(maps.Keys(c.pools)) {
-		if c.who.may("/pool/"+string(id), "Pool.Audit") {
+		if c.may(c.who, "/pool/"+string(id), "Pool.Audit") {
 			out = append(out, map[string]any{"type": "pool", "id": "/pool/" + string(id), "pool": id})
 		}
 	}
@@ -140,7 +140,7 @@ func (w *World) vmResource(v *vm, pool proxmox.PoolID) vmEntry {
 // nodeResource is a node's entry in cluster/resources. What it has and uses is shown to those alone who may audit it
 // (extract_node_stats in PVE::API2Tools).
 func (c *call) nodeResource(n *node) map[string]any {
-	out := map[string]any{"type": "node", "id": "node/" + string(n.name), "node": n.name, "status": n.status()}
+	out := map[string]any{"type": "node", "id": "node/" + string(n.Name), "node": n.Name, "status": n.status()}
 	if c.version == V92 {
 		out["hastate"] = n.status()
 	}
@@ -148,7 +148,7 @@ func (c *call) nodeResource(n *node) map[string]any {
 		return out
 	}
 	out["cgroup-mode"] = 2
-	if c.who.may("/nodes/"+string(n.name), "Sys.Audit") {
+	if c.may(c.who, "/nodes/"+string(n.Name), "Sys.Audit") {
 		maps.Copy(out, c.nodeUsage(n).entry())
 	}
 	return out
@@ -158,7 +158,7 @@ func (c *call) storageResources() []any {
 	var out []any
 	for _, s := range c.storages {
 		for _, n := range c.nodes {
-			if s.onNode(n.name) && c.canSeeStorage(s.id) {
+			if s.onNode(n.Name) && c.canSeeStorage(s.id) {
 				out = append(out, s.resource(n))
 			}
 		}
@@ -168,8 +168,8 @@ func (c *call) storageResources() []any {
 
 func (s *storage) resource(n *node) map[string]any {
 	out := map[string]any{
-		"type": "storage", "id": "storage/" + string(n.name) + "/" + string(s.id), "node": n.name, "storage": s.id, "status": "available",
-		"plugintype": s.typ, "content": strings.Join(s.content, ","), "shared": pveBool(s.shared), "disk": s.total - s.free(n.name), "maxdisk": s.total,
+		"type": "storage", "id": "storage/" + string(n.Name) + "/" + string(s.id), "node": n.Name, "storage": s.id, "status": "available",
+		"plugintype": s.typ, "content": strings.Join(s.content, ","), "shared": pveBool(s.shared), "disk": s.total - s.free(n.Name), "maxdisk": s.total,
 	}
 	if !n.online {
 		out["status"] = "unknown"

@@ -39,7 +39,7 @@ type call struct {
 func (c *call) vmid() proxmox.VMID { return toVMID(c.params["vmid"]) }
 
 // vm is the VM that the path names, or nil if its config is not on that node.
-func (c *call) vm() *vm { return c.vmOn(c.node.name, c.vmid()) }
+func (c *call) vm() *vm { return c.vmOn(c.node.Name, c.vmid()) }
 
 func (c *call) flag(name string) bool { return c.params[name] == "1" }
 
@@ -50,7 +50,7 @@ func (c *call) has(name string) bool {
 
 // task starts a task of the calling user on the node that the path names.
 func (c *call) task(typ, id string, body func(*task)) reply {
-	return ok(c.start(taskKey{node: c.node.name, typ: typ, id: id, user: c.who.name()}, body))
+	return ok(c.start(taskKey{node: c.node.Name, typ: typ, id: id, user: c.who.name()}, body))
 }
 
 // vmTask is a handler that starts a task of that type on the path's VM, whether it exists or not.

@@ -14,8 +14,14 @@ const testSpeed = 100
 // says otherwise.
 func Run(t TB, opts ...Option) *Server {
 	t.Helper()
-	s, err := Serve(NewWorld(append([]Option{WithSpeed(testSpeed)}, opts...)...), "")
+	w, err := NewWorld(append([]Option{WithSpeed(testSpeed)}, opts...)...)
 	if err != nil {
+		t.Fatalf("make a simulated Proxmox VE: %v", err)
+		return nil
+	}
+	s, err := Serve(w, "")
+	if err != nil {
+		w.Close()
 		t.Fatalf("serve a simulated Proxmox VE: %v", err)
 		return nil
 	}

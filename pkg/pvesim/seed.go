@@ -9,143 +9,172 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
-// NodeSpec describes a host to add.
-type NodeSpec struct {
-	Name   proxmox.NodeName
-	CPUs   int
-	Memory proxmox.MiB
-	// Bridges of the host; nil means vmbr0.
-	Bridges []proxmox.BridgeName
+// load enters all of a state. The error names the object that cannot be.
+func (w *World) load(s State) error {
+	for _, n := range s.Nodes {
+		if err := w.addNode(n); err != nil {
+			return err
+		}
+	}
+	for _, st := range s.Storages {
+		if err := w.addStorage(st); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.Pools {
+		w.addPool(p)
+	}
+	if err := w.loadAccess(s); err != nil {
+		return err
+	}
+	for _, v := range s.Volumes {
+		if err := w.seedVolume(v); err != nil {
+			return err
+		}
+	}
+	for _, v := range s.VMs {
+		if err := w.seedVM(v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// StorageSpec describes a storage to add.
-type StorageSpec struct {
-	ID proxmox.StorageID
-	// Type is dir, nfs or lvmthin.
-	Type string
-	// Content types, for example images and iso.
-	Content []string
-	// Total is the capacity, per node unless the storage is on all nodes the same (nfs). Zero means 1 TiB.
-	Total proxmox.Bytes
-	// Nodes that have the storage; nil means all.
-	Nodes []proxmox.NodeName
-}
-
-// VMSpec describes a VM to add, with its volumes: every drive in the config that names a volume gets one.
-type VMSpec struct {
-	VMID   proxmox.VMID
-	Node   proxmox.NodeName
-	Pool   proxmox.PoolID
-	Config map[string]string
-	// State is running or stopped; empty means stopped.
-	State string
-}
-
-// TokenSpec describes an API token to add, and its user if that is new.
-type TokenSpec struct {
-	// User is user@realm.
-	User string
-	// Name of the token.
-	Name string
-	// Privileges by ACL path, all propagating. Nil means all privileges on /.
-	Privileges map[string][]string
-}
-
-// AddNode adds a host, online.
-func (w *World) AddNode(s NodeSpec) {
+// AddNode adds a host.
+func (w *World) AddNode(s NodeSpec) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.addNode(s)
+	return w.addNode(s)
 }
 
-func (w *World) addNode(s NodeSpec) {
+func (w *World) addNode(s NodeSpec) error {
+	if w.node(s.Name) != nil || s.Name == "" {
+		return fmt.Errorf("add node %q: want a name that no other node has", s.Name)
+	}
+	i := len(w.nodes) + 1
+	s = s.completed(i)
+	w.nodes = append(w.nodes, &node{NodeSpec: s, id: i, online: !s.Offline, booted: w.clock.Now()})
+	return nil
+}
+
+// completed fills zero fields with their defaults for the i-th node, counted from 1.
+func (s NodeSpec) completed(i int) NodeSpec {
 	orDefault(&s.CPUs, 32)
 	orDefault(&s.Memory, 128*1024)
+	orDefault(&s.Address, fmt.Sprintf("10.10.0.%d", 10+i))
+	if s.Sockets == 0 {
+		s.Sockets = 1
+		if s.CPUs >= 16 && s.CPUs%4 == 0 {
+			s.Sockets = 2
+		}
+	}
+	if s.Threads == 0 {
+		s.Threads = 1
+		if s.CPUs%(2*s.Sockets) == 0 && s.CPUs > s.Sockets*2 {
+			s.Threads = 2
+		}
+	}
+	orDefault(&s.NUMANodes, s.Sockets)
 	if s.Bridges == nil {
 		s.Bridges = []proxmox.BridgeName{"vmbr0"}
 	}
-	i := len(w.nodes) + 1
-	sockets := 1
-	if s.CPUs >= 16 && s.CPUs%4 == 0 {
-		sockets = 2
-	}
-	w.nodes = append(w.nodes, &node{
-		name: s.Name, id: i, address: fmt.Sprintf("10.10.0.%d", 10+i), cpus: s.CPUs, sockets: sockets, memory: s.Memory, online: true,
-		bridges: slices.Clone(s.Bridges), booted: w.clock.Now(),
-	})
+	return s
 }
 
 // AddStorage adds a storage to storage.cfg.
-func (w *World) AddStorage(s StorageSpec) {
+func (w *World) AddStorage(s StorageSpec) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.addStorage(s)
+	return w.addStorage(s)
 }
 
-func (w *World) addStorage(s StorageSpec) {
-	orDefault(&s.Total, 1<<40)
-	path := "/mnt/pve/" + string(s.ID)
-	if s.ID == "local" {
-		path = "/var/lib/vz"
-	} else if s.Type == string(lvmThinStorage) {
-		path = ""
+func (w *World) addStorage(s StorageSpec) error {
+	typ := storageType(s.Type)
+	if !slices.Contains([]storageType{dirStorage, nfsStorage, lvmThinStorage, zfsPoolStorage, rbdStorage}, typ) {
+		return fmt.Errorf("add storage %s: type is %q, want dir, nfs, lvmthin, zfspool or rbd", s.ID, s.Type)
 	}
-	w.storages = append(w.storages, &storage{
-		id: s.ID, typ: storageType(s.Type), path: path, shared: s.Type == string(nfsStorage), content: slices.Clone(s.Content), total: s.Total,
-		nodes: slices.Clone(s.Nodes), used: map[proxmox.NodeName]proxmox.Bytes{},
-	})
+	if w.storageByID(s.ID) != nil || s.ID == "" {
+		return fmt.Errorf("add storage %q: want an ID that no other storage has", s.ID)
+	}
+	orDefault(&s.Total, 1<<40)
+	out := &storage{
+		id: s.ID, typ: typ, path: s.Path, shared: s.Shared || typ == nfsStorage || typ == rbdStorage, disabled: s.Disabled,
+		content: slices.Clone(s.Content), total: s.Total, nodes: slices.Clone(s.Nodes), used: map[proxmox.NodeName]proxmox.Bytes{},
+	}
+	if out.path == "" && out.fileBased() {
+		out.path = "/mnt/pve/" + string(s.ID)
+		if s.ID == "local" {
+			out.path = "/var/lib/vz"
+		}
+	}
+	w.storages = append(w.storages, out)
+	return nil
 }
 
 // AddPool adds an empty resource pool.
-func (w *World) AddPool(id proxmox.PoolID) {
+func (w *World) AddPool(s PoolSpec) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.addPool(id)
+	w.addPool(s)
 }
 
-func (w *World) addPool(id proxmox.PoolID) {
-	w.pools[id] = &pool{id: id, members: map[proxmox.VMID]bool{}, storages: map[proxmox.StorageID]bool{}}
+func (w *World) addPool(s PoolSpec) {
+	p := &pool{id: s.ID, comment: s.Comment, members: map[proxmox.VMID]bool{}, storages: map[proxmox.StorageID]bool{}}
+	for _, id := range s.Storages {
+		p.storages[id] = true
+	}
+	w.pools[s.ID] = p
 }
 
-// AddUser adds a user who logs in with a password, without privileges, or sets the password of one there is.
-func (w *World) AddUser(id string, password Secret) {
+// AddVolume adds a volume, for example an ISO image. It is an error if the storage is missing on the node.
+func (w *World) AddVolume(s VolumeSpec) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.addUser(id).password = password
+	return w.seedVolume(s)
 }
 
-func (w *World) addUser(id string) *user {
-	if w.users[id] == nil {
-		w.users[id] = &user{id: id, grants: grants{}}
+func (w *World) seedVolume(s VolumeSpec) error {
+	storageID, name, ok := strings.Cut(string(s.ID), ":")
+	st := w.storageByID(proxmox.StorageID(storageID))
+	if !ok || st == nil {
+		return fmt.Errorf("add volume %s: no storage %q", s.ID, storageID)
 	}
-	return w.users[id]
+	if !st.shared && w.node(s.Node) == nil {
+		return fmt.Errorf("add volume %s: no node %q", s.ID, s.Node)
+	}
+	guess := guessVolume(st, name)
+	orDefault(&s.Content, guess.Content)
+	orDefault(&s.Format, guess.Format)
+	orDefault(&s.VMID, guess.VMID)
+	orDefault(&s.Size, proxmox.Bytes(len(s.Data)))
+	orDefault(&s.Used, s.Size/5)
+	w.addVolume(&volume{
+		key: volumeKey{st.scope(s.Node), s.ID}, storage: st, content: s.Content, format: s.Format, vmid: s.VMID, size: s.Size, used: s.Used,
+		parent: baseOf(s.ID), data: slices.Clone(s.Data), notes: s.Notes, protected: s.Protected,
+	})
+	return nil
 }
 
-// AddToken adds an API token with a drawn secret.
-func (w *World) AddToken(s TokenSpec) Token {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.addToken(s)
+// guessVolume tells content, format and owner by the name of a volume, as PVE::Storage::Plugin::parse_volname does.
+func guessVolume(s *storage, name string) VolumeSpec {
+	kind, file, ok := strings.Cut(name, "/")
+	if ok && slices.Contains([]string{"iso", "vztmpl", "import", "snippets", "backup"}, kind) {
+		return VolumeSpec{Content: kind, Format: file[strings.LastIndex(file, ".")+1:]}
+	}
+	out := VolumeSpec{Content: "images", Format: "raw", VMID: ownerOf(name)}
+	if i := strings.LastIndex(name, "."); s.fileBased() && i > 0 {
+		out.Format = name[i+1:]
+	}
+	return out
 }
 
-func (w *World) addToken(s TokenSpec) Token {
-	u := w.addUser(s.User)
-	if s.Privileges == nil {
-		s.Privileges = map[string][]string{"/": administrator(w.version)}
+// ownerOf is the VMID in the last part of a volume's name, such as vm-100-disk-0 or base-100-disk-0.raw.
+func ownerOf(name string) proxmox.VMID {
+	parts := strings.Split(name[strings.LastIndex(name, "/")+1:], "-")
+	if len(parts) < 2 {
+		return 0
 	}
-	t := &token{id: s.User + "!" + s.Name, user: u, secret: Secret(w.newUUID()), separated: true, grants: maps.Clone(grants(s.Privileges))}
-	if s.User == rootUser {
-		t.separated = false
-	}
-	for path, privileges := range s.Privileges {
-		for _, p := range privileges {
-			if !slices.Contains(u.grants[path], p) {
-				u.grants[path] = append(u.grants[path], p)
-			}
-		}
-	}
-	w.tokens[t.id] = t
-	return Token{ID: t.id, Secret: t.secret}
+	return toVMID(parts[1])
 }
 
 // AddVM adds a VM with its volumes. It is an error if the VMID is taken, the node or a storage missing.
@@ -162,20 +191,20 @@ func (w *World) seedVM(s VMSpec) error {
 	if w.node(s.Node) == nil {
 		return fmt.Errorf("add VM %d: no node %q", s.VMID, s.Node)
 	}
-	config := maps.Clone(s.Config)
-	if config == nil {
-		config = map[string]string{}
+	v := &vm{id: s.VMID, node: s.Node, config: maps.Clone(s.Config), queue: &serial{world: w}}
+	if v.config == nil {
+		v.config = map[string]string{}
 	}
-	v := &vm{id: s.VMID, node: s.Node, config: config, queue: &serial{world: w}}
-	if err := w.seedVolumes(v); err != nil {
+	if err := w.seedDrives(v); err != nil {
 		return fmt.Errorf("add VM %d: %w", s.VMID, err)
 	}
-	for key, value := range config {
+	for key, value := range v.config {
 		if strings.TrimRight(key, "0123456789") == "net" {
-			config[key] = (&change{World: w, vm: v}).normalNet(value)
+			v.config[key] = (&change{World: w, vm: v}).normalNet(value)
 		}
 	}
 	w.complete(v)
+	v.seedPending(s)
 	w.vms[v.id] = v
 	if p := w.pools[s.Pool]; p != nil {
 		p.members[v.id] = true
@@ -187,28 +216,36 @@ func (w *World) seedVM(s VMSpec) error {
 	return nil
 }
 
-func (w *World) seedVolumes(v *vm) error {
+func (v *vm) seedPending(s VMSpec) {
+	if len(s.Pending)+len(s.PendingDelete) == 0 {
+		return
+	}
+	v.pending = map[string]pendingValue{}
+	for key, value := range s.Pending {
+		v.pending[key] = pendingValue{value: value}
+	}
+	for _, key := range s.PendingDelete {
+		v.pending[key] = pendingValue{delete: true}
+	}
+}
+
+// seedDrives makes the volumes that the VM's drives name and that are not there yet.
+func (w *World) seedDrives(v *vm) error {
 	for _, name := range v.drives() {
 		d := parseDrive(v.config[name])
 		if d.storageID() == "" || w.volumeAt(v.node, d.volume) != nil {
 			continue
 		}
-		s, msg := w.storageFor(d.storageID(), v.node)
-		if s == nil {
+		if s, msg := w.storageFor(d.storageID(), v.node); s == nil {
 			return fmt.Errorf("%s: %s", name, msg)
-		}
-		format := "raw"
-		if i := strings.LastIndex(string(d.volume), "."); s.fileBased() && i > 0 {
-			format = string(d.volume)[i+1:]
 		}
 		size := d.size()
 		if d.cloudInit() {
 			size = cloudInitSize
 		}
-		w.addVolume(&volume{
-			key: volumeKey{s.scope(v.node), d.volume}, storage: s, content: "images", format: format, vmid: v.id, size: size,
-			used: size / 5, parent: baseOf(d.volume),
-		})
+		if err := w.seedVolume(VolumeSpec{ID: d.volume, Node: v.node, Size: size}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -220,108 +257,4 @@ func baseOf(id proxmox.VolumeID) proxmox.VolumeID {
 		return ""
 	}
 	return proxmox.VolumeID(parts[0] + "/" + parts[1])
-}
-
-// AddTemplate adds a VM template: one copy per node on node-local storage, or one in all. It returns their VMIDs.
-func (w *World) AddTemplate(s TemplateSpec) ([]proxmox.VMID, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.addTemplate(s)
-}
-
-func (w *World) addTemplate(s TemplateSpec) ([]proxmox.VMID, error) {
-	s = s.completed()
-	var out []proxmox.VMID
-	store := w.storageByID(s.Storage)
-	if store == nil {
-		return nil, fmt.Errorf("add template %s: no storage %q", s.Name, s.Storage)
-	}
-	for i, n := range w.nodes {
-		if !store.onNode(n.name) || (store.shared && len(out) > 0) {
-			continue
-		}
-		id := s.FirstVMID + proxmox.VMID(i)
-		if w.vms[id] != nil {
-			return out, fmt.Errorf("add template %s: VMID %d is taken", s.Name, id)
-		}
-		if err := w.seedVM(VMSpec{VMID: id, Node: n.name, Config: s.config(store, id)}); err != nil {
-			return out, fmt.Errorf("add template %s: %w", s.Name, err)
-		}
-		out = append(out, id)
-	}
-	return out, nil
-}
-
-// config is that of a cloud image turned into a template in the usual way.
-func (s TemplateSpec) config(store *storage, id proxmox.VMID) map[string]string {
-	disk := store.volumeName(id, fmt.Sprintf("base-%d-disk-0", id), "qcow2")
-	seed := store.volumeName(id, fmt.Sprintf("vm-%d-cloudinit", id), cloudInitFormat(store))
-	return map[string]string{
-		"name": s.Name, "tags": normalTags(joinTags(s.Tags)), "template": "1", "agent": "1", "boot": "order=scsi0", "cpu": "x86-64-v2-AES",
-		"cores": fmt.Sprint(s.Cores), "sockets": "1", "memory": fmt.Sprint(s.Memory), "net0": "virtio,bridge=vmbr0", "numa": "0", "ostype": "l26",
-		"scsi0": fmt.Sprintf("%s,size=%s", disk, formatSize(s.Disk.Bytes())), "scsihw": "virtio-scsi-single", "serial0": "socket", "vga": "serial0",
-		"ide2": fmt.Sprintf("%s,media=cdrom,size=4M", seed),
-	}
-}
-
-// seedModel builds the world that the model describes.
-func (w *World) seedModel(m Model) {
-	for i := range max(0, m.Nodes) {
-		w.addNode(NodeSpec{Name: proxmox.NodeName(fmt.Sprintf("pve%d", i+1)), CPUs: m.CPUs, Memory: m.Memory})
-	}
-	w.addStorage(StorageSpec{ID: "local", Type: "dir", Content: []string{"iso", "import", "vztmpl", "snippets", "backup"}, Total: proxmox.GiB(94).Bytes()})
-	w.addStorage(StorageSpec{ID: "local-lvm", Type: "lvmthin", Content: []string{"images", "rootdir"}})
-	w.addStorage(StorageSpec{ID: "shared", Type: "nfs", Content: []string{"images", "iso"}, Total: 4 << 40})
-	w.addPool("capi")
-	w.addUser(rootUser).password = "pvesim"
-	for _, t := range m.Templates {
-		// A template that has no place, for example in a world without nodes, is left out.
-		_, _ = w.addTemplate(t)
-	}
-}
-
-// StopNode takes a host down: its VMs lose their power, and what is asked of it gets 595.
-func (w *World) StopNode(name proxmox.NodeName) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := w.node(name)
-	if n == nil {
-		return
-	}
-	n.online = false
-	for t := range w.tasks.active {
-		if t.node == name {
-			t.kill()
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(w.vms)) {
-		if v := w.vms[id]; v.node == name {
-			w.powerOff(v, CauseHostLost)
-		}
-	}
-}
-
-// StartNode brings a host back; its VMs with onboot set are started.
-func (w *World) StartNode(name proxmox.NodeName) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := w.node(name)
-	if n == nil || n.online {
-		return
-	}
-	n.online, n.booted = true, w.clock.Now()
-	for _, id := range slices.Sorted(maps.Keys(w.vms)) {
-		if v := w.vms[id]; v.node == name && v.config["onboot"] == "1" && !v.isTemplate() {
-			w.powerOn(v)
-		}
-	}
-}
-
-// Kill ends the VM's process, as a crash of QEMU does.
-func (w *World) Kill(id proxmox.VMID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if v := w.vms[id]; v != nil {
-		w.powerOff(v, CauseStop)
-	}
 }

@@ -47,7 +47,7 @@ func (w *World) firstNode() proxmox.NodeName {
 	if len(w.nodes) == 0 {
 		return ""
 	}
-	return w.nodes[0].name
+	return w.nodes[0].Name
 }
 
 // ServeNode serves the world as the API of that node. While the node is down, connections to it are closed.
@@ -94,7 +94,7 @@ func (w *World) serverToken() Token {
 	if t := w.tokens[rootUser+"!pvesim"]; t != nil {
 		return Token{ID: t.id, Secret: t.secret}
 	}
-	return w.addToken(TokenSpec{User: rootUser, Name: "pvesim"})
+	return w.addToken(TokenSpec{User: rootUser, Name: "pvesim", Unseparated: true})
 }
 
 // Close stops the server. The world goes on, unless Run made it.

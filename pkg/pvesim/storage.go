@@ -69,7 +69,7 @@ func (w *World) storageFor(id proxmox.StorageID, name proxmox.NodeName) (*storag
 }
 
 func (c *call) storageHere() (*storage, reply) {
-	s, msg := c.storageFor(proxmox.StorageID(c.params["storage"]), c.node.name)
+	s, msg := c.storageFor(proxmox.StorageID(c.params["storage"]), c.node.Name)
 	if s == nil {
 		return nil, fail("%s", msg)
 	}
@@ -160,15 +160,15 @@ func listStorages(c *call) reply {
 	}
 	out := []map[string]any{}
 	for _, s := range c.storages {
-		if (c.has("storage") && c.params["storage"] != string(s.id)) || !s.onNode(c.node.name) || !c.canSeeStorage(s.id) {
+		if (c.has("storage") && c.params["storage"] != string(s.id)) || !s.onNode(c.node.Name) || !c.canSeeStorage(s.id) {
 			continue
 		}
 		if len(wanted) > 0 && !slices.ContainsFunc(wanted, s.holds) {
 			continue
 		}
-		entry := s.status(c.node.name)
+		entry := s.status(c.node.Name)
 		entry["storage"] = s.id
-		entry["used_fraction"] = float64(s.total-s.free(c.node.name)) / float64(s.total)
+		entry["used_fraction"] = float64(s.total-s.free(c.node.Name)) / float64(s.total)
 		out = append(out, entry)
 	}
 	return ok(out)
@@ -179,7 +179,7 @@ func storageStatus(c *call) reply {
 	if s == nil {
 		return invalidParam("storage", "No such storage.")
 	}
-	return ok(s.status(c.node.name))
+	return ok(s.status(c.node.Name))
 }
 
 func listStorageConfig(c *call) reply {
@@ -207,7 +207,7 @@ func listContent(c *call) reply {
 	}
 	out := []map[string]any{}
 	for _, v := range c.sortedVolumes() {
-		if v.storage != s || v.key.node != s.scope(c.node.name) {
+		if v.storage != s || v.key.node != s.scope(c.node.Name) {
 			continue
 		}
 		if (c.has("content") && c.params["content"] != v.content) || (c.has("vmid") && toVMID(c.params["vmid"]) != v.vmid) {
@@ -267,7 +267,7 @@ func volumeInfo(c *call) reply {
 	if id == "" {
 		return refused
 	}
-	v := c.volumeAt(c.node.name, id)
+	v := c.volumeAt(c.node.Name, id)
 	if v == nil {
 		return fail("volume_size_info on '%s' failed - no format", id)
 	}
@@ -285,15 +285,15 @@ func deleteVolume(c *call) reply {
 		return refused
 	}
 	owner := string(s.id)
-	if v := c.volumeAt(c.node.name, id); v != nil && v.vmid != 0 {
+	if v := c.volumeAt(c.node.Name, id); v != nil && v.vmid != 0 {
 		owner = v.vmid.String() + "@" + owner
 	}
 	return c.task("imgdel", owner, func(t *task) {
 		t.after(c.between(50*time.Millisecond, 200*time.Millisecond), func() {
-			if c.volumeAt(c.node.name, id) == nil {
+			if c.volumeAt(c.node.Name, id) == nil {
 				t.logf("disk image '%s' does not exist", id)
 			}
-			c.removeVolume(volumeKey{s.scope(c.node.name), id})
+			c.removeVolume(volumeKey{s.scope(c.node.Name), id})
 			t.logf("Removed volume '%s'", id)
 			t.end("")
 		})

@@ -128,8 +128,7 @@ func TestTaskLists(t *testing.T) {
 
 func TestWorldsAreSeededWithoutSurprise(t *testing.T) {
 	t.Parallel()
-	w := pvesim.NewWorld(pvesim.WithNodes(5), pvesim.WithTemplates(pvesim.TemplateSpec{Name: "t", Storage: "shared"}))
-	t.Cleanup(w.Close)
+	w := newWorld(t, pvesim.WithNodes(5), pvesim.WithTemplates(pvesim.TemplateSpec{Name: "t", Storage: "shared"}))
 	if vms := w.VMs(); len(vms) != 1 || vms[0].Config["scsi0"] != "shared:9001/base-9001-disk-0.qcow2,size=10G" {
 		t.Errorf("VMs are %v", vms)
 	}

@@ -35,10 +35,10 @@ func (c *call) theTask(privilege string) (*task, reply) {
 		return nil, invalidParam("upid", "unable to parse worker upid")
 	}
 	t := c.tasks.byUPID[upid]
-	if t == nil || id.Node != c.node.name {
+	if t == nil || id.Node != c.node.Name {
 		return nil, invalidParam("upid", "no such task")
 	}
-	if path := "/nodes/" + string(c.node.name); !c.owns(t) && !c.mayAny(c.who, path, privilege) {
+	if path := "/nodes/" + string(c.node.Name); !c.owns(t) && !c.mayAny(c.who, path, privilege) {
 		return nil, denied(path, privilege)
 	}
 	return t, reply{}
@@ -135,9 +135,9 @@ func clusterTasks(c *call) reply {
 
 func listTasks(c *call) reply {
 	var found []*task
-	audit := c.mayAny(c.who, "/nodes/"+string(c.node.name), "Sys.Audit")
+	audit := c.mayAny(c.who, "/nodes/"+string(c.node.Name), "Sys.Audit")
 	for _, t := range slices.Backward(c.tasks.all) {
-		if t.node == c.node.name && (audit || c.owns(t)) && c.wants(t) {
+		if t.node == c.node.Name && (audit || c.owns(t)) && c.wants(t) {
 			found = append(found, t)
 		}
 	}

@@ -92,7 +92,7 @@ func uploadFile(c *call) reply {
 		return invalidParam("filename", "wrong file extension")
 	}
 	// The worker runs on the node that was asked, not on the one in the path.
-	k := taskKey{node: c.at.name, typ: "imgcopy", user: c.who.name()}
+	k := taskKey{node: c.at.Name, typ: "imgcopy", user: c.who.name()}
 	return ok(c.start(k, func(t *task) { c.copyFile(t, s) }))
 }
 
@@ -120,7 +120,7 @@ func (c *call) copyFile(t *task, s *storage) {
 		}
 		t.logf("calculating checksum...OK, checksum verified")
 	}
-	id, name := proxmox.VolumeID(fmt.Sprintf("%s:%s/%s", s.id, c.params["content"], c.params["filename"])), c.node.name
+	id, name := proxmox.VolumeID(fmt.Sprintf("%s:%s/%s", s.id, c.params["content"], c.params["filename"])), c.node.Name
 	t.logf("target node: %s", name)
 	t.logf("file size is: %d", len(c.file.content))
 	size := proxmox.Bytes(len(c.file.content))

@@ -84,7 +84,7 @@ func (t *routeTable) collectNumeric() {
 func getConfig(c *call) reply {
 	v := c.vm()
 	if v == nil {
-		return missingVM(c.node.name, c.vmid())
+		return missingVM(c.node.Name, c.vmid())
 	}
 	if name := c.params["snapshot"]; name != "" {
 		return fail("snapshot '%s' does not exist", name)
@@ -109,7 +109,7 @@ func getConfig(c *call) reply {
 func getPending(c *call) reply {
 	v := c.vm()
 	if v == nil {
-		return missingVM(c.node.name, c.vmid())
+		return missingVM(c.node.Name, c.vmid())
 	}
 	keys := maps.Clone(v.config)
 	for key := range v.pending {
@@ -135,7 +135,7 @@ func listVMs(c *call) reply {
 	out := []map[string]any{}
 	for _, id := range slices.Sorted(maps.Keys(c.vms)) {
 		v := c.vms[id]
-		if v.node != c.node.name || !c.canSee(id) {
+		if v.node != c.node.Name || !c.canSee(id) {
 			continue
 		}
 		entry := c.vmStatus(v)

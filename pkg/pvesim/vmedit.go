@@ -140,7 +140,7 @@ func (c *call) checkEdit(e *edit) reply {
 	v := c.vm()
 	switch {
 	case v == nil:
-		return missingVM(c.node.name, c.vmid())
+		return missingVM(c.node.Name, c.vmid())
 	case v.lock() != "" && !c.flag("skiplock"):
 		return fail("VM is locked (%s)", v.lock())
 	case e.digest != "" && e.digest != v.digest():

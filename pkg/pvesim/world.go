@@ -32,6 +32,9 @@ type World struct {
 	vms      map[proxmox.VMID]*vm
 	pools    map[proxmox.PoolID]*pool
 	users    map[string]*user
+	roles    map[string][]string
+	// acl are the entries of the access control list by path.
+	acl      map[string][]ACLSpec
 	tokens   map[string]*token
 	tickets  map[string]*ticket
 	tasks    *taskList
@@ -47,18 +50,21 @@ type World struct {
 	running sync.WaitGroup
 }
 
-// NewWorld builds the world that the options describe, starting from DefaultModel. Close it after use.
-func NewWorld(opts ...Option) *World {
+// NewWorld builds the world that the options describe, starting from DefaultModel. Close it after use. The error names an object
+// of the state or the model that cannot be, such as a VM on a node that is missing.
+func NewWorld(opts ...Option) (*World, error) {
 	m := DefaultModel()
 	for _, opt := range opts {
 		opt(&m)
 	}
 	m = m.completed()
 	w := emptyWorld(m)
-	w.seedModel(m)
+	if err := w.seedModel(m); err != nil {
+		return nil, err
+	}
 	w.running.Add(1)
 	go w.runEvents()
-	return w
+	return w, nil
 }
 
 func emptyWorld(m Model) *World {
@@ -67,7 +73,7 @@ func emptyWorld(m Model) *World {
 		routes: newRouteTable(m.Version), born: m.Clock.Now(),
 		random:  rand.New(rand.NewPCG(m.Seed, 0x70766573696d)),
 		nextPID: 1000, volumes: map[volumeKey]*volume{}, vms: map[proxmox.VMID]*vm{}, pools: map[proxmox.PoolID]*pool{},
-		users: map[string]*user{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(),
+		users: map[string]*user{}, roles: specialRoles(m.Version), acl: map[string][]ACLSpec{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(),
 		flocks: map[proxmox.VMID]*flock{}, stale: map[proxmox.VMID]bool{},
 		wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
@@ -110,7 +116,7 @@ func (w *World) newUUID() string {
 // node returns the named node, or nil.
 func (w *World) node(name proxmox.NodeName) *node {
 	for _, n := range w.nodes {
-		if n.name == name {
+		if n.Name == name {
 			return n
 		}
 	}

@@ -263,19 +263,19 @@ func badMachines() []badMachine {
 			"unknown pool", nil, func(_ *bench, m *v1beta1.ProxmoxMachine) { m.Spec.Pool = "later" },
 			"Missing",
 			[]string{"later", "does not exist", "create it in Proxmox VE"},
-			func(b *bench, _ *v1beta1.ProxmoxMachine) { b.pve.World.AddPool("later") },
+			func(b *bench, _ *v1beta1.ProxmoxMachine) { b.pve.World.AddPool(pvesim.PoolSpec{ID: "later"}) },
 		},
 		{
 			"unknown storage", nil, template(func(s *v1beta1.TemplateSource) { s.Storage = "later" }),
 			"WaitingForCapacity",
 			[]string{"storage later is not there or does not take images"},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) {
-				b.pve.World.AddStorage(pvesim.StorageSpec{ID: "later", Type: "nfs", Content: []string{"images"}})
+				b.add(b.pve.World.AddStorage(pvesim.StorageSpec{ID: "later", Type: "nfs", Content: []string{"images"}}))
 			},
 		},
 		{
 			"storage that is full", nil, func(b *bench, m *v1beta1.ProxmoxMachine) {
-				b.pve.World.AddStorage(pvesim.StorageSpec{ID: "tiny", Type: "nfs", Content: []string{"images"}, Total: proxmox.GiB(1).Bytes()})
+				b.add(b.pve.World.AddStorage(pvesim.StorageSpec{ID: "tiny", Type: "nfs", Content: []string{"images"}, Total: proxmox.GiB(1).Bytes()}))
 				m.Spec.Source.Template.Storage = "tiny"
 			},
 			"TaskFailed",
@@ -287,7 +287,7 @@ func badMachines() []badMachine {
 			"WaitingForCapacity",
 			[]string{"later", "ISO"},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) {
-				b.pve.World.AddStorage(pvesim.StorageSpec{ID: "later", Type: "nfs", Content: []string{"iso"}})
+				b.add(b.pve.World.AddStorage(pvesim.StorageSpec{ID: "later", Type: "nfs", Content: []string{"iso"}}))
 			},
 		},
 		{

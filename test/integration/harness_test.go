@@ -278,6 +278,14 @@ func (b *bench) updateStatus(object client.Object, change func()) {
 	}, patience, poll).Should(Succeed())
 }
 
+// add fails the test when something could not be added to the simulated Proxmox VE.
+func (b *bench) add(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // pveVMs are the VMs of the simulated Proxmox VE that are no templates.
 func (b *bench) pveVMs() []pvesim.VM {
 	var vms []pvesim.VM

@@ -29,7 +29,9 @@ func (s *Sandbox) startProxmox(context.Context) error {
 			return err
 		}
 		s.guests = &guests{log: logger, clusters: map[string]*workload.Cluster{}, booted: map[proxmox.VMID]guest.Machine{}}
-		s.world = pvesim.NewWorld(s.worldOptions()...)
+		if s.world, err = pvesim.NewWorld(s.worldOptions()...); err != nil {
+			return fmt.Errorf("make the simulated Proxmox VE: %w", err)
+		}
 		s.initial = inventory(s.world)
 		s.onStop(s.world.Close)
 		server, err := pvesim.Serve(s.world, controlplane.Loopback+":0")

@@ -1,0 +1,91 @@
+package pvesim
+
+import (
+	"maps"
+	"slices"
+)
+
+// State copies the world's present state. It holds no passwords and no secrets of tokens: a world that is made from it draws
+// new ones. Tasks under way are not in it; what they have done so far is.
+func (w *World) State() State {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runDue()
+	s := State{Version: w.version, ClusterName: w.name}
+	for _, n := range w.nodes {
+		spec := n.NodeSpec
+		spec.Offline, spec.Bridges = !n.online, slices.Clone(n.Bridges)
+		s.Nodes = append(s.Nodes, spec)
+	}
+	for _, st := range w.storages {
+		s.Storages = append(s.Storages, st.spec())
+	}
+	for _, v := range w.sortedVolumes() {
+		s.Volumes = append(s.Volumes, v.spec())
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.pools)) {
+		s.Pools = append(s.Pools, w.pools[id].spec())
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.vms)) {
+		s.VMs = append(s.VMs, w.vmSpec(w.vms[id]))
+	}
+	w.dumpAccess(&s)
+	return s
+}
+
+func (s *storage) spec() StorageSpec {
+	return StorageSpec{
+		ID: s.id, Type: string(s.typ), Path: s.path, Content: slices.Clone(s.content), Shared: s.shared, Total: s.total,
+		Nodes: slices.Clone(s.nodes), Disabled: s.disabled,
+	}
+}
+
+func (v *volume) spec() VolumeSpec {
+	return VolumeSpec{
+		ID: v.key.id, Node: v.key.node, Content: v.content, Format: v.format, VMID: v.vmid, Size: v.size, Used: v.used,
+		Data: slices.Clone(v.data), Notes: v.notes, Protected: v.protected,
+	}
+}
+
+func (p *pool) spec() PoolSpec {
+	out := PoolSpec{ID: p.id, Comment: p.comment}
+	if len(p.storages) > 0 {
+		out.Storages = slices.Sorted(maps.Keys(p.storages))
+	}
+	return out
+}
+
+func (w *World) vmSpec(v *vm) VMSpec {
+	out := VMSpec{VMID: v.id, Node: v.node, Pool: w.poolOf(v.id), Config: maps.Clone(v.config), State: v.status()}
+	for _, key := range slices.Sorted(maps.Keys(v.pending)) {
+		if v.pending[key].delete {
+			out.PendingDelete = append(out.PendingDelete, key)
+			continue
+		}
+		if out.Pending == nil {
+			out.Pending = map[string]string{}
+		}
+		out.Pending[key] = v.pending[key].value
+	}
+	return out
+}
+
+func (w *World) dumpAccess(s *State) {
+	for _, id := range slices.Sorted(maps.Keys(w.users)) {
+		u := w.users[id]
+		s.Users = append(s.Users, UserSpec{ID: id, Groups: slices.Clone(u.groups), Disabled: u.disabled, Expire: u.expire})
+	}
+	special := specialRoles(w.version)
+	for _, id := range slices.Sorted(maps.Keys(w.roles)) {
+		if special[id] == nil {
+			s.Roles = append(s.Roles, RoleSpec{ID: id, Privileges: slices.Clone(w.roles[id])})
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.tokens)) {
+		t := w.tokens[id]
+		s.Tokens = append(s.Tokens, TokenSpec{User: t.user.id, Name: id[len(t.user.id)+1:], Unseparated: !t.separated, Expire: t.expire})
+	}
+	for _, path := range slices.Sorted(maps.Keys(w.acl)) {
+		s.ACL = append(s.ACL, w.acl[path]...)
+	}
+}

@@ -1,0 +1,58 @@
+package pvesim_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
+)
+
+// newWorld makes a world without a server that is closed when the test ends.
+func newWorld(t testing.TB, opts ...pvesim.Option) *pvesim.World {
+	t.Helper()
+	w, err := pvesim.NewWorld(opts...)
+	must(t, err)
+	t.Cleanup(w.Close)
+	return w
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAWorldIsRebuiltFromItsState(t *testing.T) {
+	t.Parallel()
+	first := newWorld(t)
+	first.AddToken(pvesim.TokenSpec{User: "capi@pve", Name: "t1", Privileges: map[string][]string{"/pool/capi": {"VM.Audit"}}})
+	written, err := yaml.Marshal(first.State())
+	must(t, err)
+	var read pvesim.State
+	must(t, yaml.UnmarshalStrict(written, &read))
+	if diff := cmp.Diff(first.State(), newWorld(t, pvesim.FromState(read)).State()); diff != "" {
+		t.Errorf("the world differs (-first +rebuilt):\n%s", diff)
+	}
+}
+
+func TestAStateThatCannotBeIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]pvesim.State{
+		"add node \"pve1\": want a name that no other node has":                     {Nodes: []pvesim.NodeSpec{{Name: "pve1"}, {Name: "pve1"}}},
+		"add storage s: type is \"floppy\", want dir, nfs, lvmthin, zfspool or rbd": {Storages: []pvesim.StorageSpec{{ID: "s", Type: "floppy"}}},
+		"add VM 100: no node \"pve9\"":                                              {VMs: []pvesim.VMSpec{{VMID: 100, Node: "pve9"}}},
+		"add volume s:iso/a.iso: no storage \"s\"":                                  {Volumes: []pvesim.VolumeSpec{{ID: "s:iso/a.iso"}}},
+		"add ACL entry of a@pve on /vms: no role \"R\"":                             {ACL: []pvesim.ACLSpec{{Path: "/vms", Role: "R", Type: "user", Holder: "a@pve"}}},
+		"add VM 100: scsi0: storage 'gone' does not exist": {
+			Nodes: []pvesim.NodeSpec{{Name: "pve1"}},
+			VMs:   []pvesim.VMSpec{{VMID: 100, Node: "pve1", Config: map[string]string{"scsi0": "gone:vm-100-disk-0,size=1G"}}},
+		},
+	} {
+		if _, err := pvesim.NewWorld(pvesim.FromState(s)); err == nil || err.Error() != name {
+			t.Errorf("error is %v, want %s", err, name)
+		}
+	}
+}
