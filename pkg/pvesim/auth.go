@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 const (
@@ -137,11 +138,11 @@ func permissions(c *call) reply {
 
 func accessRoutes() []Route {
 	return []Route{
-		{Method: "POST", Path: "/access/ticket", local: true, handle: login, params: []param{
-			text("username").long(64).required(), text("password").required(), text("realm").long(32), boolean("new-format"),
-			text("otp"), text("path").long(64).needs("privs"), text("privs").long(64).needs("path"), text("tfa-challenge"),
+		{Method: "POST", Path: "/access/ticket", local: true, handle: login, params: []schema.Param{
+			schema.Text("username").MaxLength(64).Required(), schema.Text("password").Required(), schema.Text("realm").MaxLength(32), schema.Boolean("new-format"),
+			schema.Text("otp"), schema.Text("path").MaxLength(64).Requires("privs"), schema.Text("privs").MaxLength(64).Requires("path"), schema.Text("tfa-challenge"),
 		}},
-		{Method: "GET", Path: "/access/permissions", local: true, handle: permissions, params: []param{text("path"), text("userid")}},
+		{Method: "GET", Path: "/access/permissions", local: true, handle: permissions, params: []schema.Param{schema.Text("path"), schema.Text("userid")}},
 	}
 }
 

@@ -1,6 +1,7 @@
 package pvesim
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/nocloud"
 )
 
 const (
@@ -72,7 +74,7 @@ type booting struct {
 	interfaces []NetworkInterface
 
 	// The rest is touched only in the goroutine of the VM.
-	seed  *seed
+	seed  *nocloud.Seed
 	boots int
 	last  *BootedGuest
 }
@@ -87,8 +89,9 @@ func (g *booting) boot(m Machine) {
 	if err != nil && g.seed != nil {
 		s, err = g.seed, nil
 	}
+	var addresses map[string][]netip.Prefix
 	if err == nil {
-		err = s.describe(&found)
+		addresses, err = found.take(s)
 	}
 	if found.Err = err; err != nil {
 		if g.hooks.OnBootFailed != nil {
@@ -97,7 +100,7 @@ func (g *booting) boot(m Machine) {
 		return
 	}
 	g.seed, g.last = s, &found
-	g.comeUp(s.interfaces(m.MACs))
+	g.comeUp(interfacesOf(m.MACs, addresses))
 	if g.hooks.OnBoot != nil {
 		g.hooks.OnBoot(found)
 	}
@@ -129,15 +132,32 @@ func (g *booting) Interfaces() ([]NetworkInterface, bool) {
 	return slices.Clone(g.interfaces), g.up
 }
 
-// interfaces are the loopback and one per network device, with the addresses of the seed.
-func (s *seed) interfaces(macs []string) []NetworkInterface {
+// take fills in what the seed says, after checking it against the VM's network devices, and returns the addresses of each.
+func (g *BootedGuest) take(s *nocloud.Seed) (map[string][]netip.Prefix, error) {
+	addresses, err := s.Addresses(g.MACs)
+	if err != nil {
+		return nil, err
+	}
+	if name := s.Hostname(); name != "" {
+		g.Hostname = name
+	}
+	g.InstanceID, g.MetaData = s.InstanceID(), maps.Clone(s.MetaData)
+	g.UserData, g.NetworkConfig = s.UserData, s.NetworkConfig
+	for _, mac := range g.MACs {
+		g.Addresses = append(g.Addresses, addresses[strings.ToUpper(mac)]...)
+	}
+	return addresses, nil
+}
+
+// interfacesOf are the loopback and one per network device, with the addresses by MAC address in upper case.
+func interfacesOf(macs []string, addresses map[string][]netip.Prefix) []NetworkInterface {
 	out := []NetworkInterface{{Name: "lo", MAC: "00:00:00:00:00:00", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}}}
 	names := []string{"eth0", "eth1", "eth2", "eth3", "eth4", "eth5", "eth6", "eth7"}
 	for i, mac := range macs {
 		if i >= len(names) {
 			break
 		}
-		out = append(out, NetworkInterface{Name: names[i], MAC: strings.ToLower(mac), Addresses: s.addresses[strings.ToUpper(mac)]})
+		out = append(out, NetworkInterface{Name: names[i], MAC: strings.ToLower(mac), Addresses: addresses[strings.ToUpper(mac)]})
 	}
 	return out
 }

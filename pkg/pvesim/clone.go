@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 // cloneJob is one clone under way.
@@ -168,12 +169,12 @@ func (j *cloneJob) newConfig(params map[string]string) map[string]string {
 			out[key] = j.renewMAC(value)
 		}
 	}
-	smbios := properties{}
+	smbios := schema.Properties{}
 	if format := smbiosFormat(); out["smbios1"] != "" {
-		smbios, _ = format.parse(out["smbios1"])
+		smbios, _ = format.Parse(out["smbios1"])
 	}
 	smbios["uuid"] = j.newUUID()
-	out["smbios1"], out["vmgenid"] = smbios.print(""), j.newUUID()
+	out["smbios1"], out["vmgenid"] = smbios.Print(""), j.newUUID()
 	out["name"] = params["name"]
 	if out["name"] == "" {
 		out["name"] = "Copy-of-VM-" + j.source.config["name"]
@@ -186,10 +187,10 @@ func (j *cloneJob) newConfig(params map[string]string) map[string]string {
 
 func (w *World) renewMAC(value string) string {
 	format := netFormat()
-	p, _ := format.parse(value)
+	p, _ := format.Parse(value)
 	delete(p, "macaddr")
 	p["model"] += "=" + w.newMAC()
-	return p.print("model")
+	return p.Print("model")
 }
 
 // begin takes the lock files: the target's exclusively and, on 9.x for the whole time, the source's shared.
@@ -249,7 +250,7 @@ func (j *cloneJob) copyDrive(name string) string {
 		}
 		d.volume = to
 	}
-	d.props["size"] = formatSize(from.size)
+	d.props["size"] = schema.FormatSize(from.size)
 	j.config[name] = d.String()
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 func clusterRoutes() []Route {
@@ -12,9 +13,9 @@ func clusterRoutes() []Route {
 		{Method: "GET", Path: "/version", local: true, handle: version},
 		{Method: "GET", Path: "/cluster/status", local: true, handle: clusterStatus, permission: on("/", "Sys.Audit")},
 		{Method: "GET", Path: "/cluster/options", local: true, handle: clusterOptions},
-		{Method: "GET", Path: "/cluster/nextid", local: true, handle: nextID, params: []param{vmidParam("vmid")}},
+		{Method: "GET", Path: "/cluster/nextid", local: true, handle: nextID, params: []schema.Param{schema.VMID("vmid")}},
 		{Method: "GET", Path: "/cluster/tasks", local: true, handle: clusterTasks},
-		{Method: "GET", Path: "/cluster/resources", local: true, handle: resources, params: []param{choice("type", "vm", "storage", "node", "sdn")}},
+		{Method: "GET", Path: "/cluster/resources", local: true, handle: resources, params: []schema.Param{schema.Choice("type", "vm", "storage", "node", "sdn")}},
 	}
 }
 
@@ -42,7 +43,7 @@ func clusterStatus(c *call) reply {
 func clusterOptions(c *call) reply {
 	tags := map[string]bool{}
 	for _, v := range c.vms {
-		for _, tag := range tagList(v.config["tags"]) {
+		for _, tag := range schema.SplitList(v.config["tags"]) {
 			tags[tag] = true
 		}
 	}
@@ -76,7 +77,7 @@ func nodeRoutes(v Version) []Route {
 		{Method: "GET", Path: "/nodes", local: true, handle: listNodes},
 		{Method: "GET", Path: "/nodes/{node}/status", handle: nodeStatus, permission: on("/nodes/{node}", "Sys.Audit")},
 		{Method: "GET", Path: "/nodes/{node}/version", handle: version},
-		{Method: "GET", Path: "/nodes/{node}/network", handle: listNetwork, params: []param{choice("type", kinds...)}},
+		{Method: "GET", Path: "/nodes/{node}/network", handle: listNetwork, params: []schema.Param{schema.Choice("type", kinds...)}},
 	}
 }
 
@@ -184,19 +185,19 @@ func listNetwork(c *call) reply {
 }
 
 func poolRoutes() []Route {
-	id := text("poolid").as("pve-poolid")
-	member := []param{text("comment"), text("vms"), text("storage"), boolean("delete"), boolean("allow-move")}
+	id := schema.Text("poolid").Format("pve-poolid")
+	member := []schema.Param{schema.Text("comment"), schema.Text("vms"), schema.Text("storage"), schema.Boolean("delete"), schema.Boolean("allow-move")}
 	allocate := on("/pool/{poolid}", "Pool.Allocate")
 	return []Route{
-		{Method: "GET", Path: "/pools", local: true, handle: listPools, params: []param{id, choice("type", "qemu", "lxc", "storage").needs("poolid")}},
+		{Method: "GET", Path: "/pools", local: true, handle: listPools, params: []schema.Param{id, schema.Choice("type", "qemu", "lxc", "storage").Requires("poolid")}},
 		{
 			Method: "GET", Path: "/pools/{poolid}", local: true, handle: getPool, permission: on("/pool/{poolid}", "Pool.Audit"),
-			params: []param{choice("type", "qemu", "lxc", "storage")},
+			params: []schema.Param{schema.Choice("type", "qemu", "lxc", "storage")},
 		},
-		{Method: "POST", Path: "/pools", local: true, handle: createPool, permission: allocate, params: []param{id.required(), text("comment")}},
-		{Method: "PUT", Path: "/pools", local: true, handle: updatePool, permission: allocate, params: append(member, id.required())},
+		{Method: "POST", Path: "/pools", local: true, handle: createPool, permission: allocate, params: []schema.Param{id.Required(), schema.Text("comment")}},
+		{Method: "PUT", Path: "/pools", local: true, handle: updatePool, permission: allocate, params: append(member, id.Required())},
 		{Method: "PUT", Path: "/pools/{poolid}", local: true, handle: updatePool, permission: allocate, params: member},
-		{Method: "DELETE", Path: "/pools", local: true, handle: deletePool, permission: allocate, params: []param{id.required()}},
+		{Method: "DELETE", Path: "/pools", local: true, handle: deletePool, permission: allocate, params: []schema.Param{id.Required()}},
 		{Method: "DELETE", Path: "/pools/{poolid}", local: true, handle: deletePool, permission: allocate},
 	}
 }
@@ -264,12 +265,12 @@ func updatePool(c *call) reply {
 	if c.has("comment") {
 		p.comment = c.params["comment"]
 	}
-	for _, s := range tagList(c.params["vms"]) {
+	for _, s := range schema.SplitList(c.params["vms"]) {
 		if msg := c.changeMember(p, toVMID(s)); msg != "" {
 			return fail("update pools failed: %s", msg)
 		}
 	}
-	for _, s := range tagList(c.params["storage"]) {
+	for _, s := range schema.SplitList(c.params["storage"]) {
 		p.storages[proxmox.StorageID(s)] = !c.flag("delete")
 		if c.flag("delete") {
 			delete(p.storages, proxmox.StorageID(s))

@@ -1,33 +1,33 @@
 package pvesim
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 // drive is the value of ideN, sataN, scsiN, virtioN, efidisk0 or tpmstate0.
 type drive struct {
 	volume proxmox.VolumeID
-	props  properties
+	props  schema.Properties
 }
 
 // parseDrive never fails: an unusable value has no volume.
 func parseDrive(value string) drive {
 	format := driveFormat()
-	p, msg := format.parse(value)
+	p, msg := format.Parse(value)
 	if msg != "" || value == "" {
-		return drive{props: properties{}}
+		return drive{props: schema.Properties{}}
 	}
 	return drive{volume: proxmox.VolumeID(p["file"]), props: p}
 }
 
 func (d drive) String() string {
 	d.props["file"] = string(d.volume)
-	return d.props.print("file")
+	return d.props.Print("file")
 }
 
 func (d drive) cdrom() bool     { return d.props["media"] == "cdrom" }
@@ -43,35 +43,7 @@ func (d drive) storageID() proxmox.StorageID {
 }
 
 func (d drive) size() proxmox.Bytes {
-	return parseSize(d.props["size"])
-}
-
-// parseSize reads a size such as 10G, 512M, 3.5G or 4096; what is no size counts as 0.
-func parseSize(s string) proxmox.Bytes {
-	unit := 1.0
-	for i, suffix := range []string{"K", "M", "G", "T"} {
-		if cut, ok := strings.CutSuffix(s, suffix); ok {
-			s = cut
-			unit = float64(int64(1) << (10 * (i + 1)))
-			break
-		}
-	}
-	n, err := strconv.ParseFloat(s, 64)
-	if err != nil || n < 0 || n*unit > 1<<62 {
-		return 0
-	}
-	return proxmox.Bytes(n * unit)
-}
-
-// formatSize writes a size with the largest unit that divides it (PVE::JSONSchema::format_size).
-func formatSize(n proxmox.Bytes) string {
-	units := []string{"", "K", "M", "G", "T"}
-	i := 0
-	for n%1024 == 0 && i < len(units)-1 {
-		n /= 1024
-		i++
-	}
-	return fmt.Sprintf("%d%s", n, units[i])
+	return schema.ParseSize(d.props["size"])
 }
 
 // busOrder sorts drive names as QEMU finds them: ide, sata, scsi, virtio, then by number.

@@ -127,7 +127,7 @@ func (w *World) guestAfter(v *vm, power int, d time.Duration, f func()) {
 // uuid is the SMBIOS UUID, in lower case.
 func (v *vm) uuid() proxmox.SMBIOSUUID {
 	format := smbiosFormat()
-	p, _ := format.parse(v.config["smbios1"])
+	p, _ := format.Parse(v.config["smbios1"])
 	return proxmox.SMBIOSUUID(strings.ToLower(p["uuid"]))
 }
 
@@ -135,7 +135,7 @@ func (v *vm) macs() []string {
 	var out []string
 	format := netFormat()
 	for i := range 32 {
-		if p, _ := format.parse(v.config[fmt.Sprintf("net%d", i)]); p["macaddr"] != "" {
+		if p, _ := format.Parse(v.config[fmt.Sprintf("net%d", i)]); p["macaddr"] != "" {
 			out = append(out, strings.ToUpper(p["macaddr"]))
 		}
 	}

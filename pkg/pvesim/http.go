@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 const (
@@ -173,7 +174,7 @@ func (c *call) proceed() reply {
 	if !c.node.online && !c.route.local {
 		return reply{status: offlineStatus, reason: "No route to host", bare: true, delay: noRouteDelay}
 	}
-	if errors := verify(c.route.params, c.params); len(errors) > 0 {
+	if errors := schema.Verify(c.route.params, c.params); len(errors) > 0 {
 		return invalid(errors)
 	}
 	if c.flag("skiplock") && !c.who.isRoot() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 // createVM is POST /nodes/{node}/qemu.
@@ -27,7 +28,7 @@ func createVM(c *call) reply {
 	e := &edit{set: map[string]string{}}
 	known := configParams(c.version)
 	for key, value := range c.params {
-		if lookup(known, key) != nil {
+		if schema.Lookup(known, key) != nil {
 			e.set[key] = value
 		}
 	}
@@ -209,7 +210,7 @@ func (c *call) resizeRefusal(v *vm) (drive, string) {
 func (c *call) resize(v *vm, d drive) string {
 	vol := c.volumeAt(v.node, d.volume)
 	size, relative := strings.CutPrefix(c.params["size"], "+")
-	n := parseSize(size)
+	n := schema.ParseSize(size)
 	if relative {
 		n += vol.size
 	}
@@ -224,7 +225,7 @@ func (c *call) resize(v *vm, d drive) string {
 		return fmt.Sprintf("not enough free space on storage '%s'", vol.storage.id)
 	}
 	vol.size = n
-	d.props["size"] = formatSize(n)
+	d.props["size"] = schema.FormatSize(n)
 	v.config[c.params["disk"]] = d.String()
 	c.changed(v)
 	return ""

@@ -5,15 +5,16 @@ import (
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
-func migrateParams(v Version) []param {
-	out := []param{
-		text("target").as("pve-node").required(), integer("bwlimit").min(0), boolean("force"), text("migration_network"),
-		choice("migration_type", "secure", "insecure"), boolean("online"), text("targetstorage"), boolean("with-local-disks"),
+func migrateParams(v Version) []schema.Param {
+	out := []schema.Param{
+		schema.Text("target").Format("pve-node").Required(), schema.Integer("bwlimit").Min(0), schema.Boolean("force"), schema.Text("migration_network"),
+		schema.Choice("migration_type", "secure", "insecure"), schema.Boolean("online"), schema.Text("targetstorage"), schema.Boolean("with-local-disks"),
 	}
 	if v == V92 {
-		out = append(out, boolean("with-conntrack-state"))
+		out = append(out, schema.Boolean("with-conntrack-state"))
 	}
 	return out
 }

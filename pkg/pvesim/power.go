@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 // shutdownTimeout is how long a shutdown waits for the guest when no timeout is given.
@@ -14,24 +15,24 @@ const shutdownTimeout = 60
 func powerRoutes(v Version) []Route {
 	const path = "/nodes/{node}/qemu/{vmid}/status"
 	manage := on("/vms/{vmid}", "VM.PowerMgmt")
-	skip, timeout := boolean("skiplock"), integer("timeout").min(0)
-	start := []param{
-		skip, timeout, text("machine"), text("force-cpu"), text("migratedfrom").as("pve-node"), text("migration_network"),
-		choice("migration_type", "secure", "insecure"), text("nets-host-mtu").like(`net\d+=\d+(,net\d+=\d+)*`), text("stateuri").long(128), text("targetstorage"),
+	skip, timeout := schema.Boolean("skiplock"), schema.Integer("timeout").Min(0)
+	start := []schema.Param{
+		skip, timeout, schema.Text("machine"), schema.Text("force-cpu"), schema.Text("migratedfrom").Format("pve-node"), schema.Text("migration_network"),
+		schema.Choice("migration_type", "secure", "insecure"), schema.Text("nets-host-mtu").Pattern(`net\d+=\d+(,net\d+=\d+)*`), schema.Text("stateuri").MaxLength(128), schema.Text("targetstorage"),
 	}
 	if v == V92 {
-		start = append(start, boolean("with-conntrack-state"))
+		start = append(start, schema.Boolean("with-conntrack-state"))
 	}
 	return []Route{
 		{Method: "GET", Path: path + "/current", handle: currentStatus, permission: on("/vms/{vmid}", "VM.Audit")},
 		{Method: "POST", Path: path + "/start", handle: startRequest, permission: manage, params: start},
-		{Method: "POST", Path: path + "/stop", handle: stopVM, permission: manage, params: []param{
-			skip, timeout, boolean("keepActive"), text("migratedfrom").as("pve-node"), boolean("overrule-shutdown"),
+		{Method: "POST", Path: path + "/stop", handle: stopVM, permission: manage, params: []schema.Param{
+			skip, timeout, schema.Boolean("keepActive"), schema.Text("migratedfrom").Format("pve-node"), schema.Boolean("overrule-shutdown"),
 		}},
-		{Method: "POST", Path: path + "/shutdown", handle: vmTask("qmshutdown", shutdownVM), permission: manage, params: []param{
-			skip, timeout, boolean("forceStop"), boolean("keepActive"),
+		{Method: "POST", Path: path + "/shutdown", handle: vmTask("qmshutdown", shutdownVM), permission: manage, params: []schema.Param{
+			skip, timeout, schema.Boolean("forceStop"), schema.Boolean("keepActive"),
 		}},
-		{Method: "POST", Path: path + "/reset", handle: resetVM, permission: manage, params: []param{skip}},
+		{Method: "POST", Path: path + "/reset", handle: resetVM, permission: manage, params: []schema.Param{skip}},
 	}
 }
 
@@ -122,7 +123,7 @@ func (c *call) startFailure(v *vm) string {
 		switch strings.TrimRight(key, "0123456789") {
 		case "net":
 			format := netFormat()
-			if p, _ := format.parse(value); p["bridge"] != "" && !c.node.hasBridge(proxmox.BridgeName(p["bridge"])) {
+			if p, _ := format.Parse(value); p["bridge"] != "" && !c.node.hasBridge(proxmox.BridgeName(p["bridge"])) {
 				return fmt.Sprintf("bridge '%s' does not exist", p["bridge"])
 			}
 		case "ide", "sata", "scsi", "virtio":
@@ -161,7 +162,7 @@ func (v *vm) numaFailure(n *node) string {
 		if value == "" {
 			continue
 		}
-		p, _ := format.parse(value)
+		p, _ := format.Parse(value)
 		total, found = total+atoi(p["memory"], 0), true
 		beyond = beyond || lastCPU(p["cpus"]) >= v.cpus()
 		if host := lastCPU(p["hostnodes"]); p["hostnodes"] != "" && host >= n.NUMANodes {

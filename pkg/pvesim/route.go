@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 // Route is one simulated endpoint.
@@ -14,7 +15,7 @@ type Route struct {
 	// Path is the pattern below /api2/json, with {node}, {vmid} … as in Proxmox VE's API viewer.
 	Path string `json:"path"`
 
-	params     []param
+	params     []schema.Param
 	permission permission
 	// local routes are answered by the node that is asked, the others are passed on to the {node} in the path.
 	local  bool
@@ -92,7 +93,7 @@ func newRouteTable(v Version) *routeTable {
 
 func (t *routeTable) add(r *Route) {
 	for _, p := range pathParams(r.Path) {
-		if lookup(r.params, p.name) == nil {
+		if schema.Lookup(r.params, p.Name) == nil {
 			r.params = append(r.params, p)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 // schemaNode is a node of Proxmox VE's API schema.
@@ -66,9 +68,9 @@ func TestParametersAreThoseOfTheSchema(t *testing.T) {
 	for _, v := range []Version{V84, V92} {
 		t.Run(string(v), func(t *testing.T) {
 			t.Parallel()
-			schema := loadSchema(t, v)
+			endpoints := loadSchema(t, v)
 			for _, r := range newRouteTable(v).routes {
-				want, known := schema[r.Method+" "+r.Path]
+				want, known := endpoints[r.Method+" "+r.Path]
 				if !known {
 					t.Errorf("%s %s is no endpoint of %s", r.Method, r.Path, v)
 					continue
@@ -81,12 +83,12 @@ func TestParametersAreThoseOfTheSchema(t *testing.T) {
 	}
 }
 
-func differences(want map[string]schemaParam, have []param) []string {
+func differences(want map[string]schemaParam, have []schema.Param) []string {
 	var out []string
-	table := map[string]param{}
+	table := map[string]schema.Param{}
 	for _, p := range have {
-		name := p.name
-		if p.count > 0 {
+		name := p.Name
+		if p.Count > 0 {
 			name += "[n]"
 		}
 		table[name] = p
@@ -113,13 +115,13 @@ func describeSchema(p schemaParam) string {
 		strings.Join(p.Enum, "|"), p.Minimum, p.Maximum, p.MaxLength, p.Requires)
 }
 
-func describeParam(p param) string {
+func describeParam(p schema.Param) string {
 	limit := func(f *float64) string {
 		if f == nil {
 			return ""
 		}
 		return strconv.FormatFloat(*f, 'f', -1, 64)
 	}
-	return fmt.Sprintf("type=%s optional=%t enum=%s min=%s max=%s long=%d requires=%s", p.kind, p.optional, strings.Join(p.enum, "|"),
-		limit(p.low), limit(p.high), p.maxLen, p.requires)
+	return fmt.Sprintf("type=%s optional=%t enum=%s min=%s max=%s long=%d requires=%s", p.Kind, p.Optional, strings.Join(p.Enum, "|"),
+		limit(p.Minimum), limit(p.Maximum), p.Longest, p.Needs)
 }

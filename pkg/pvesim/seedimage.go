@@ -4,18 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-)
 
-// seedLabel is the volume label by which cloud-init's NoCloud datasource finds its seed.
-const seedLabel = "cidata"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/nocloud"
+)
 
 // errNoSeed is why a guest without any seed does not come up.
 var errNoSeed = errors.New("no CD-ROM with the volume label cidata")
 
 // readSeed finds the seed that cloud-init would take. When several media carry the label, it is the last in bus order:
 // cloud-init sorts the devices in reverse (DataSourceNoCloud._get_devices).
-func readSeed(media []Medium) (*seed, error) {
+func readSeed(media []Medium) (*nocloud.Seed, error) {
 	err := errNoSeed
 	for _, m := range slices.Backward(media) {
 		files, readErr := m.read()
@@ -26,7 +24,7 @@ func readSeed(media []Medium) (*seed, error) {
 		if files == nil {
 			continue
 		}
-		s, seedErr := newSeed(files)
+		s, seedErr := nocloud.New(files)
 		if seedErr != nil {
 			return nil, fmt.Errorf("seed on %s in %s: %w", m.Volume, m.Drive, seedErr)
 		}
@@ -40,15 +38,5 @@ func (m Medium) read() (map[string]string, error) {
 	if m.Generated != nil {
 		return m.Generated, nil
 	}
-	if len(m.Content)%isoBlock != 0 {
-		return nil, fmt.Errorf("the image is %d bytes long, no multiple of %d", len(m.Content), isoBlock)
-	}
-	image, err := openISO(m.Content)
-	if err != nil {
-		return nil, err
-	}
-	if !strings.EqualFold(image.label, seedLabel) {
-		return nil, nil
-	}
-	return image.files()
+	return nocloud.Files(m.Content)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 func storageRoutes(v Version) []Route {
@@ -14,27 +15,27 @@ func storageRoutes(v Version) []Route {
 	if v == V92 {
 		types = slices.DeleteFunc(types, func(t string) bool { return t == "glusterfs" })
 	}
-	id := text("storage").as("pve-storage-id")
+	id := schema.Text("storage").Format("pve-storage-id")
 	audit := on("/storage/{storage}", "Datastore.Audit", "Datastore.AllocateSpace")
-	upload := []param{
-		text("content").as("pve-storage-content").required(), text("checksum").needs("checksum-algorithm"),
-		text("filename").long(255).required(), text("tmpfilename").like(`/var/tmp/pveupload-[0-9a-f]+`),
-		choice("checksum-algorithm", "md5", "sha1", "sha224", "sha256", "sha384", "sha512").needs("checksum"),
+	upload := []schema.Param{
+		schema.Text("content").Format("pve-storage-content").Required(), schema.Text("checksum").Requires("checksum-algorithm"),
+		schema.Text("filename").MaxLength(255).Required(), schema.Text("tmpfilename").Pattern(`/var/tmp/pveupload-[0-9a-f]+`),
+		schema.Choice("checksum-algorithm", "md5", "sha1", "sha224", "sha256", "sha384", "sha512").Requires("checksum"),
 	}
-	upload[0].enum = []string{"iso", "vztmpl", "import"}
+	upload[0] = upload[0].OneOf("iso", "vztmpl", "import")
 	return []Route{
-		{Method: "GET", Path: "/storage", local: true, handle: listStorageConfig, params: []param{choice("type", types...)}},
-		{Method: "GET", Path: "/nodes/{node}/storage", handle: listStorages, params: []param{
-			text("content").as("pve-storage-content-list"), boolean("enabled"), boolean("format"), text("storage").as("pve-storage-id"), text("target").as("pve-node"),
+		{Method: "GET", Path: "/storage", local: true, handle: listStorageConfig, params: []schema.Param{schema.Choice("type", types...)}},
+		{Method: "GET", Path: "/nodes/{node}/storage", handle: listStorages, params: []schema.Param{
+			schema.Text("content").Format("pve-storage-content-list"), schema.Boolean("enabled"), schema.Boolean("format"), schema.Text("storage").Format("pve-storage-id"), schema.Text("target").Format("pve-node"),
 		}},
 		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/status", handle: storageStatus, permission: audit},
-		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content", handle: listContent, permission: audit, params: []param{
-			text("content").as("pve-storage-content"), vmidParam("vmid"),
+		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content", handle: listContent, permission: audit, params: []schema.Param{
+			schema.Text("content").Format("pve-storage-content"), schema.VMID("vmid"),
 		}},
-		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: volumeInfo, permission: audit, params: []param{id}},
+		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: volumeInfo, permission: audit, params: []schema.Param{id}},
 		{
 			Method: "DELETE", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: deleteVolume,
-			permission: on("/storage/{storage}", "Datastore.Allocate"), params: []param{id, integer("delay").min(1).max(30)},
+			permission: on("/storage/{storage}", "Datastore.Allocate"), params: []schema.Param{id, schema.Integer("delay").Min(1).Max(30)},
 		},
 		{
 			Method: "POST", Path: "/nodes/{node}/storage/{storage}/upload", handle: uploadFile,
@@ -149,9 +150,9 @@ func (s *storage) status(name proxmox.NodeName) map[string]any {
 }
 
 func listStorages(c *call) reply {
-	wanted := tagList(c.params["content"])
+	wanted := schema.SplitList(c.params["content"])
 	for _, content := range wanted {
-		if msg := checkContent(content); msg != "" {
+		if msg := schema.CheckFormat("pve-storage-content", content); msg != "" {
 			return invalidParam("content", "invalid format - %s\n", msg)
 		}
 	}

@@ -6,22 +6,23 @@ import (
 	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 // clusterTaskCount is how many finished tasks of a node pmxcfs spreads in the cluster (PVE::RESTEnvironment keeps 25).
 const clusterTaskCount = 25
 
 func taskRoutes() []Route {
-	filter := []param{
-		boolean("errors"), integer("limit").min(0), integer("since"), choice("source", "archive", "active", "all"), integer("start").min(0),
-		text("statusfilter").as("pve-task-status-type-list"), text("typefilter"), integer("until"), text("userfilter"), vmidParam("vmid"),
+	filter := []schema.Param{
+		schema.Boolean("errors"), schema.Integer("limit").Min(0), schema.Integer("since"), schema.Choice("source", "archive", "active", "all"), schema.Integer("start").Min(0),
+		schema.Text("statusfilter").Format("pve-task-status-type-list"), schema.Text("typefilter"), schema.Integer("until"), schema.Text("userfilter"), schema.VMID("vmid"),
 	}
 	return []Route{
 		{Method: "GET", Path: "/nodes/{node}/tasks", handle: listTasks, params: filter},
 		{Method: "GET", Path: "/nodes/{node}/tasks/{upid}", handle: taskIndex},
 		{Method: "GET", Path: "/nodes/{node}/tasks/{upid}/status", handle: taskStatus},
-		{Method: "GET", Path: "/nodes/{node}/tasks/{upid}/log", handle: taskLog, params: []param{
-			boolean("download"), integer("limit").min(0), integer("start").min(0),
+		{Method: "GET", Path: "/nodes/{node}/tasks/{upid}/log", handle: taskLog, params: []schema.Param{
+			schema.Boolean("download"), schema.Integer("limit").Min(0), schema.Integer("start").Min(0),
 		}},
 		{Method: "DELETE", Path: "/nodes/{node}/tasks/{upid}", handle: stopTask},
 	}
@@ -172,7 +173,7 @@ func (c *call) wants(t *task) bool {
 		(!c.has("until") || t.started.Unix() <= int64(atoi(c.params["until"], 0))) &&
 		strings.Contains(t.user, c.params["userfilter"]) &&
 		(!c.flag("errors") || t.outcome() == "error") &&
-		(!c.has("statusfilter") || slices.Contains(tagList(c.params["statusfilter"]), t.outcome()))
+		(!c.has("statusfilter") || slices.Contains(schema.SplitList(c.params["statusfilter"]), t.outcome()))
 }
 
 func (t *task) outcome() string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 // seedModel builds the world that the model describes: its state, or else that of DefaultModel.
@@ -76,9 +77,9 @@ func (s TemplateSpec) config(store *storage, id proxmox.VMID) map[string]string 
 	disk := store.volumeName(id, fmt.Sprintf("base-%d-disk-0", id), "qcow2")
 	seed := store.volumeName(id, fmt.Sprintf("vm-%d-cloudinit", id), cloudInitFormat(store))
 	return map[string]string{
-		"name": s.Name, "tags": normalTags(joinTags(s.Tags)), "template": "1", "agent": "1", "boot": "order=scsi0", "cpu": "x86-64-v2-AES",
+		"name": s.Name, "tags": schema.NormalTags(joinTags(s.Tags)), "template": "1", "agent": "1", "boot": "order=scsi0", "cpu": "x86-64-v2-AES",
 		"cores": fmt.Sprint(s.Cores), "sockets": "1", "memory": fmt.Sprint(s.Memory), "net0": "virtio,bridge=vmbr0", "numa": "0", "ostype": "l26",
-		"scsi0": fmt.Sprintf("%s,size=%s", disk, formatSize(s.Disk.Bytes())), "scsihw": "virtio-scsi-single", "serial0": "socket", "vga": "serial0",
+		"scsi0": fmt.Sprintf("%s,size=%s", disk, schema.FormatSize(s.Disk.Bytes())), "scsihw": "virtio-scsi-single", "serial0": "socket", "vga": "serial0",
 		"ide2": fmt.Sprintf("%s,media=cdrom,size=4M", seed),
 	}
 }

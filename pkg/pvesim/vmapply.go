@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 // change is one edit at work on a copy of a VM's config. Volumes are made at once and taken back when it fails; they are
@@ -142,7 +143,7 @@ func (ch *change) set(key, value string) reply {
 	case base == "net":
 		value = ch.normalNet(value)
 	case key == "tags":
-		value = normalTags(value)
+		value = schema.NormalTags(value)
 	case key == "description":
 		if value = strings.TrimSuffix(value, "\n"); value == "" {
 			ch.remove(key, false)
@@ -178,14 +179,14 @@ func hotpluggable(key string) bool {
 // normalNet writes a network device as PVE does, and draws a MAC address if none is given: also when one was there before.
 func (ch *change) normalNet(value string) string {
 	format := netFormat()
-	p, _ := format.parse(value)
+	p, _ := format.Parse(value)
 	model, mac := p["model"], strings.ToUpper(p["macaddr"])
 	if mac == "" {
 		mac = ch.newMAC()
 	}
 	delete(p, "macaddr")
 	p["model"] = model + "=" + mac
-	return p.print("model")
+	return p.Print("model")
 }
 
 // setDrive attaches, replaces or makes a drive.
@@ -251,7 +252,7 @@ func (ch *change) prepare(key string, d *drive) reply {
 		return invalidParam(key, "explicit 'media=cdrom' is required for iso images")
 	}
 	// QEMU counts whole sectors of 512 bytes.
-	d.props["size"] = formatSize((v.size + 511) / 512 * 512)
+	d.props["size"] = schema.FormatSize((v.size + 511) / 512 * 512)
 	return reply{}
 }
 
@@ -300,7 +301,7 @@ func (ch *change) makeDisk(d *drive, s *storage, size proxmox.Bytes) reply {
 	_, file, _ := strings.Cut(string(name), ":")
 	ch.made = append(ch.made, volumeKey{s.scope(ch.vm.node), name})
 	ch.addVolume(&volume{key: volumeKey{s.scope(ch.vm.node), name}, storage: s, content: "images", format: format, vmid: ch.vm.id, size: size})
-	d.volume, d.props["size"] = proxmox.VolumeID(string(s.id)+":"+file), formatSize(size)
+	d.volume, d.props["size"] = proxmox.VolumeID(string(s.id)+":"+file), schema.FormatSize(size)
 	delete(d.props, "format")
 	delete(d.props, "import-from")
 	return reply{}

@@ -8,35 +8,37 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 func vmRoutes(v Version) []Route {
 	const vmPath = "/nodes/{node}/qemu/{vmid}"
 	audit := on("/vms/{vmid}", "VM.Audit")
 	edit := append(configParams(v), editParams()...)
-	post := append(slices.Clone(edit), integer("background_delay").min(1).max(30), text("import-working-storage").as("pve-storage-id"))
+	post := append(slices.Clone(edit), schema.Integer("background_delay").Min(1).Max(30), schema.Text("import-working-storage").Format("pve-storage-id"))
 	return []Route{
-		{Method: "GET", Path: "/nodes/{node}/qemu", handle: listVMs, params: []param{boolean("full")}},
+		{Method: "GET", Path: "/nodes/{node}/qemu", handle: listVMs, params: []schema.Param{schema.Boolean("full")}},
 		{Method: "POST", Path: "/nodes/{node}/qemu", handle: createVM, params: createParams(v)},
-		{Method: "DELETE", Path: vmPath, handle: destroyVM, permission: on("/vms/{vmid}", "VM.Allocate"), params: []param{
-			boolean("destroy-unreferenced-disks"), boolean("purge"), boolean("skiplock"),
+		{Method: "DELETE", Path: vmPath, handle: destroyVM, permission: on("/vms/{vmid}", "VM.Allocate"), params: []schema.Param{
+			schema.Boolean("destroy-unreferenced-disks"), schema.Boolean("purge"), schema.Boolean("skiplock"),
 		}},
-		{Method: "GET", Path: vmPath + "/config", handle: getConfig, permission: audit, params: []param{
-			boolean("current"), text("snapshot").as("pve-configid").long(40),
+		{Method: "GET", Path: vmPath + "/config", handle: getConfig, permission: audit, params: []schema.Param{
+			schema.Boolean("current"), schema.Text("snapshot").Format("pve-configid").MaxLength(40),
 		}},
 		{Method: "PUT", Path: vmPath + "/config", handle: putConfig, params: edit},
 		{Method: "POST", Path: vmPath + "/config", handle: postConfig, params: post},
 		{Method: "GET", Path: vmPath + "/pending", handle: getPending, permission: audit},
-		{Method: "POST", Path: vmPath + "/clone", handle: cloneVM, permission: on("/vms/{vmid}", "VM.Clone"), params: []param{
-			integer("bwlimit").min(0), text("description"), choice("format", "raw", "qcow2", "vmdk"), boolean("full"), text("name").as("dns-name"),
-			vmidParam("newid").required(), text("pool").as("pve-poolid"), text("snapname").as("pve-configid").long(40),
-			text("storage").as("pve-storage-id"), text("target").as("pve-node"),
+		{Method: "POST", Path: vmPath + "/clone", handle: cloneVM, permission: on("/vms/{vmid}", "VM.Clone"), params: []schema.Param{
+			schema.Integer("bwlimit").Min(0), schema.Text("description"), schema.Choice("format", "raw", "qcow2", "vmdk"), schema.Boolean("full"), schema.Text("name").Format("dns-name"),
+			schema.VMID("newid").Required(), schema.Text("pool").Format("pve-poolid"), schema.Text("snapname").Format("pve-configid").MaxLength(40),
+			schema.Text("storage").Format("pve-storage-id"), schema.Text("target").Format("pve-node"),
 		}},
-		{Method: "PUT", Path: vmPath + "/resize", handle: resizeDisk(), permission: on("/vms/{vmid}", "VM.Config.Disk"), params: []param{
-			text("digest").long(40), choice("disk", diskNames()...).required(), text("size").like(`\+?\d+(\.\d+)?[KMGT]?`).required(), boolean("skiplock"),
+		{Method: "PUT", Path: vmPath + "/resize", handle: resizeDisk(), permission: on("/vms/{vmid}", "VM.Config.Disk"), params: []schema.Param{
+			schema.Text("digest").MaxLength(40), schema.Choice("disk", diskNames()...).Required(), schema.Text("size").Pattern(`\+?\d+(\.\d+)?[KMGT]?`).Required(), schema.Boolean("skiplock"),
 		}},
-		{Method: "POST", Path: vmPath + "/template", handle: makeTemplate, permission: on("/vms/{vmid}", "VM.Allocate"), params: []param{
-			choice("disk", diskNames()...),
+		{Method: "POST", Path: vmPath + "/template", handle: makeTemplate, permission: on("/vms/{vmid}", "VM.Allocate"), params: []schema.Param{
+			schema.Choice("disk", diskNames()...),
 		}},
 		{Method: "POST", Path: vmPath + "/migrate", handle: migrateVM, permission: on("/vms/{vmid}", "VM.Migrate"), params: migrateParams(v)},
 		{Method: "GET", Path: vmPath + "/agent/network-get-interfaces", handle: agentInterfaces, permission: agentPermission(v)},
@@ -61,7 +63,7 @@ func (t *routeTable) jsonValue(key, value string) any {
 	if key == "cipassword" {
 		return "**********"
 	}
-	if !isInteger(value) || !t.numeric[key] {
+	if !schema.IsInteger(value) || !t.numeric[key] {
 		return value
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
@@ -74,8 +76,8 @@ func (t *routeTable) jsonValue(key, value string) any {
 func (t *routeTable) collectNumeric() {
 	t.numeric = map[string]bool{}
 	for _, p := range configParams(t.version) {
-		if p.count == 0 && (p.kind == integerKind || p.kind == booleanKind) {
-			t.numeric[p.name] = true
+		if p.Count == 0 && (p.Kind == schema.IntegerKind || p.Kind == schema.BooleanKind) {
+			t.numeric[p.Name] = true
 		}
 	}
 }

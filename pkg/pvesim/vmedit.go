@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 // edit is an update of a VM's config: what PUT and POST …/config ask for.
@@ -23,11 +24,11 @@ type edit struct {
 func (c *call) newEdit() (*edit, reply) {
 	e := &edit{
 		set: map[string]string{}, digest: c.params["digest"], force: c.flag("force"),
-		remove: tagList(c.params["delete"]), revert: tagList(c.params["revert"]),
+		remove: schema.SplitList(c.params["delete"]), revert: schema.SplitList(c.params["revert"]),
 	}
 	known := configParams(c.version)
 	for key, value := range c.params {
-		if lookup(known, key) != nil {
+		if schema.Lookup(known, key) != nil {
 			e.set[key] = value
 		}
 	}
@@ -38,14 +39,14 @@ func (c *call) newEdit() (*edit, reply) {
 		if _, ok := e.set[key]; ok {
 			return nil, invalidParam("delete", "you can't use '-%s' and -delete %s' at the same time", key, key)
 		}
-		if lookup(known, key) == nil {
+		if schema.Lookup(known, key) == nil {
 			return nil, invalidParam("delete", "unknown option '%s'", key)
 		}
 	}
 	if r := c.mayEdit(e); r.failed() {
 		return nil, r
 	}
-	if !validSSHKeys(e.set["sshkeys"]) {
+	if !schema.ValidSSHKeys(e.set["sshkeys"]) {
 		return nil, fail("SSH public key validation error")
 	}
 	if name := e.set["hookscript"]; name != "" {
@@ -84,7 +85,7 @@ func (c *call) mayInPool(privilege string) bool {
 
 func (c *call) mayUseBridge(key, value string) reply {
 	format := netFormat()
-	if p, _ := format.parse(value); strings.TrimRight(key, "0123456789") == "net" && p["bridge"] != "" {
+	if p, _ := format.Parse(value); strings.TrimRight(key, "0123456789") == "net" && p["bridge"] != "" {
 		if path := "/sdn/zones/localnetwork/" + p["bridge"]; !c.mayAny(c.who, path, "SDN.Use") {
 			return denied(path, "SDN.Use")
 		}

@@ -1,84 +1,88 @@
 package pvesim
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
+)
 
 // This file is the parameter table of a VM's configuration: what PUT and POST /nodes/{node}/qemu/{vmid}/config and POST
 // /nodes/{node}/qemu accept.
 
 // configParams are the options of a VM's config.
-func configParams(v Version) []param {
+func configParams(v Version) []schema.Param {
 	out := append(generalParams(), hardwareParams()...)
 	out = append(out, cloudInitParams()...)
 	out = append(out, deviceParams()...)
 	if v == V92 {
-		out = append(out, boolean("allow-ksm"), text("intel-tdx"))
+		out = append(out, schema.Boolean("allow-ksm"), schema.Text("intel-tdx"))
 	}
 	return out
 }
 
-func generalParams() []param {
-	return []param{
-		boolean("acpi"), text("args"), boolean("autostart"), text("boot"), text("bootdisk").like(`(ide|sata|scsi|virtio)\d+`),
-		text("description").long(8192), boolean("freeze"), text("hookscript"), text("hotplug").as("pve-hotplug-features"),
-		choice("lock", "backup", "clone", "create", "migrate", "rollback", "snapshot", "snapshot-delete", "suspending", "suspended"),
-		number("migrate_downtime").min(0), integer("migrate_speed").min(0), text("name").as("dns-name"), boolean("onboot"),
-		choice("ostype", "other", "wxp", "w2k", "w2k3", "w2k8", "wvista", "win7", "win8", "win10", "win11", "l24", "l26", "solaris"),
-		boolean("protection"), boolean("reboot"), text("startdate").like(`(now|\d{4}-\d{1,2}-\d{1,2}(T\d{1,2}:\d{1,2}:\d{1,2})?)`),
-		text("startup").as("pve-startup-order"), text("tags").as("pve-tag-list"), boolean("template"),
-		text("vmgenid").like(`(?:[a-fA-F0-9]{8}(?:-[a-fA-F0-9]{4}){3}-[a-fA-F0-9]{12}|[01])`), text("vmstatestorage").as("pve-storage-id"),
+func generalParams() []schema.Param {
+	return []schema.Param{
+		schema.Boolean("acpi"), schema.Text("args"), schema.Boolean("autostart"), schema.Text("boot"), schema.Text("bootdisk").Pattern(`(ide|sata|scsi|virtio)\d+`),
+		schema.Text("description").MaxLength(8192), schema.Boolean("freeze"), schema.Text("hookscript"), schema.Text("hotplug").Format("pve-hotplug-features"),
+		schema.Choice("lock", "backup", "clone", "create", "migrate", "rollback", "snapshot", "snapshot-delete", "suspending", "suspended"),
+		schema.Number("migrate_downtime").Min(0), schema.Integer("migrate_speed").Min(0), schema.Text("name").Format("dns-name"), schema.Boolean("onboot"),
+		schema.Choice("ostype", "other", "wxp", "w2k", "w2k3", "w2k8", "wvista", "win7", "win8", "win10", "win11", "l24", "l26", "solaris"),
+		schema.Boolean("protection"), schema.Boolean("reboot"), schema.Text("startdate").Pattern(`(now|\d{4}-\d{1,2}-\d{1,2}(T\d{1,2}:\d{1,2}:\d{1,2})?)`),
+		schema.Text("startup").Format("pve-startup-order"), schema.Text("tags").Format("pve-tag-list"), schema.Boolean("template"),
+		schema.Text("vmgenid").Pattern(`(?:[a-fA-F0-9]{8}(?:-[a-fA-F0-9]{4}){3}-[a-fA-F0-9]{12}|[01])`), schema.Text("vmstatestorage").Format("pve-storage-id"),
 	}
 }
 
-func hardwareParams() []param {
-	return []param{
-		text("affinity").as("pve-cpuset"), text("agent").of(agentFormat()), text("amd-sev"), choice("arch", "x86_64", "aarch64"),
-		integer("balloon").min(0), choice("bios", "seabios", "ovmf"), integer("cores").min(1), text("cpu"),
-		number("cpulimit").min(0).max(128), integer("cpuunits").min(1).max(262144), choice("hugepages", "any", "2", "1024"),
-		text("ivshmem"), boolean("keephugepages"), choice("keyboard", "de", "de-ch", "da", "en-gb", "en-us", "es", "fi", "fr", "fr-be",
+func hardwareParams() []schema.Param {
+	return []schema.Param{
+		schema.Text("affinity").Format("pve-cpuset"), schema.Text("agent").Of(agentFormat()), schema.Text("amd-sev"), schema.Choice("arch", "x86_64", "aarch64"),
+		schema.Integer("balloon").Min(0), schema.Choice("bios", "seabios", "ovmf"), schema.Integer("cores").Min(1), schema.Text("cpu"),
+		schema.Number("cpulimit").Min(0).Max(128), schema.Integer("cpuunits").Min(1).Max(262144), schema.Choice("hugepages", "any", "2", "1024"),
+		schema.Text("ivshmem"), schema.Boolean("keephugepages"), schema.Choice("keyboard", "de", "de-ch", "da", "en-gb", "en-us", "es", "fi", "fr", "fr-be",
 			"fr-ca", "fr-ch", "hu", "is", "it", "ja", "lt", "mk", "nl", "no", "pl", "pt", "pt-br", "sv", "sl", "tr"),
-		boolean("kvm"), boolean("localtime"), text("machine").of(machineFormat()), text("memory").of(propertyString{
-			defaultKey: "current",
-			props:      []param{integer("current").min(16).required()},
+		schema.Boolean("kvm"), schema.Boolean("localtime"), schema.Text("machine").Of(machineFormat()), schema.Text("memory").Of(schema.PropertyString{
+			DefaultKey: "current",
+			Params:     []schema.Param{schema.Integer("current").Min(16).Required()},
 		}),
-		boolean("numa"), text("rng0").of(rngFormat()), choice("scsihw", "lsi", "lsi53c810", "virtio-scsi-pci", "virtio-scsi-single", "megasas", "pvscsi"),
-		integer("shares").min(0).max(50000), text("smbios1").long(512).of(smbiosFormat()), integer("smp").min(1),
-		integer("sockets").min(1), text("spice_enhancements"), boolean("tablet"), boolean("tdf"), integer("vcpus").min(1), text("vga").of(vgaFormat()),
-		text("watchdog"),
+		schema.Boolean("numa"), schema.Text("rng0").Of(rngFormat()), schema.Choice("scsihw", "lsi", "lsi53c810", "virtio-scsi-pci", "virtio-scsi-single", "megasas", "pvscsi"),
+		schema.Integer("shares").Min(0).Max(50000), schema.Text("smbios1").MaxLength(512).Of(smbiosFormat()), schema.Integer("smp").Min(1),
+		schema.Integer("sockets").Min(1), schema.Text("spice_enhancements"), schema.Boolean("tablet"), schema.Boolean("tdf"), schema.Integer("vcpus").Min(1), schema.Text("vga").Of(vgaFormat()),
+		schema.Text("watchdog"),
 	}
 }
 
-func cloudInitParams() []param {
-	return []param{
-		text("cicustom"), text("cipassword"), choice("citype", "configdrive2", "nocloud", "opennebula"), boolean("ciupgrade"),
-		text("ciuser"), text("nameserver"), text("searchdomain"), text("sshkeys").as("urlencoded"),
-		text("ipconfig").times(32).of(ipConfigFormat()),
+func cloudInitParams() []schema.Param {
+	return []schema.Param{
+		schema.Text("cicustom"), schema.Text("cipassword"), schema.Choice("citype", "configdrive2", "nocloud", "opennebula"), schema.Boolean("ciupgrade"),
+		schema.Text("ciuser"), schema.Text("nameserver"), schema.Text("searchdomain"), schema.Text("sshkeys").Format("urlencoded"),
+		schema.Text("ipconfig").Times(32).Of(ipConfigFormat()),
 	}
 }
 
-func deviceParams() []param {
+func deviceParams() []schema.Param {
 	drive := driveFormat()
-	return []param{
-		text("audio0"), text("cdrom"), text("efidisk0").of(drive), text("tpmstate0").of(drive),
-		text("hostpci").times(16), text("ide").times(4).of(drive), text("sata").times(6).of(drive), text("scsi").times(31).of(drive),
-		text("virtio").times(16).of(drive), text("net").times(32).of(netFormat()), text("numa").times(8).of(numaFormat()),
-		text("parallel").times(3), text("serial").times(4).like(`(/dev/[^,]+|socket)`), text("unused").times(256), text("usb").times(14),
-		text("virtiofs").times(10),
+	return []schema.Param{
+		schema.Text("audio0"), schema.Text("cdrom"), schema.Text("efidisk0").Of(drive), schema.Text("tpmstate0").Of(drive),
+		schema.Text("hostpci").Times(16), schema.Text("ide").Times(4).Of(drive), schema.Text("sata").Times(6).Of(drive), schema.Text("scsi").Times(31).Of(drive),
+		schema.Text("virtio").Times(16).Of(drive), schema.Text("net").Times(32).Of(netFormat()), schema.Text("numa").Times(8).Of(numaFormat()),
+		schema.Text("parallel").Times(3), schema.Text("serial").Times(4).Pattern(`(/dev/[^,]+|socket)`), schema.Text("unused").Times(256), schema.Text("usb").Times(14),
+		schema.Text("virtiofs").Times(10),
 	}
 }
 
 // editParams are what only an update of a config takes.
-func editParams() []param {
-	return []param{
-		text("delete"), text("digest").long(40), boolean("force").needs("delete"), text("revert"), boolean("skiplock"),
+func editParams() []schema.Param {
+	return []schema.Param{
+		schema.Text("delete"), schema.Text("digest").MaxLength(40), schema.Boolean("force").Requires("delete"), schema.Text("revert"), schema.Boolean("skiplock"),
 	}
 }
 
-func createParams(v Version) []param {
-	out := append(configParams(v), vmidParam("vmid").required(), text("archive").long(255), integer("bwlimit").min(0), boolean("force").needs("archive"),
-		text("import-working-storage").as("pve-storage-id"), boolean("live-restore"), text("pool").as("pve-poolid"),
-		boolean("start"), text("storage").as("pve-storage-id"), boolean("unique").needs("archive"))
+func createParams(v Version) []schema.Param {
+	out := append(configParams(v), schema.VMID("vmid").Required(), schema.Text("archive").MaxLength(255), schema.Integer("bwlimit").Min(0), schema.Boolean("force").Requires("archive"),
+		schema.Text("import-working-storage").Format("pve-storage-id"), schema.Boolean("live-restore"), schema.Text("pool").Format("pve-poolid"),
+		schema.Boolean("start"), schema.Text("storage").Format("pve-storage-id"), schema.Boolean("unique").Requires("archive"))
 	if v == V92 {
-		out = append(out, boolean("ha-managed"))
+		out = append(out, schema.Boolean("ha-managed"))
 	}
 	return out
 }
@@ -90,69 +94,69 @@ func netModels() []string {
 	}
 }
 
-func netFormat() propertyString {
-	return propertyString{defaultKey: "model", aliases: netModels(), aliasKey: "macaddr", props: []param{
-		choice("model", netModels()...).required(), text("macaddr").as("mac-addr"), text("bridge"), boolean("firewall"),
-		boolean("host-tunnel"), boolean("link_down"), integer("mtu").min(1).max(65520), integer("queues").min(0).max(64),
-		number("rate").min(0), integer("tag").min(1).max(4094), text("trunks").like(`\d+(?:-\d+)?(?:;\d+(?:-\d+)?)*`),
+func netFormat() schema.PropertyString {
+	return schema.PropertyString{DefaultKey: "model", Aliases: netModels(), AliasKey: "macaddr", Params: []schema.Param{
+		schema.Choice("model", netModels()...).Required(), schema.Text("macaddr").Format("mac-addr"), schema.Text("bridge"), schema.Boolean("firewall"),
+		schema.Boolean("host-tunnel"), schema.Boolean("link_down"), schema.Integer("mtu").Min(1).Max(65520), schema.Integer("queues").Min(0).Max(64),
+		schema.Number("rate").Min(0), schema.Integer("tag").Min(1).Max(4094), schema.Text("trunks").Pattern(`\d+(?:-\d+)?(?:;\d+(?:-\d+)?)*`),
 	}}
 }
 
-func ipConfigFormat() propertyString {
-	return propertyString{props: []param{
-		text("ip").as("pve-ipv4-config"), text("gw").needs("ip"), text("ip6").as("pve-ipv6-config"), text("gw6").needs("ip6"),
+func ipConfigFormat() schema.PropertyString {
+	return schema.PropertyString{Params: []schema.Param{
+		schema.Text("ip").Format("pve-ipv4-config"), schema.Text("gw").Requires("ip"), schema.Text("ip6").Format("pve-ipv6-config"), schema.Text("gw6").Requires("ip6"),
 	}}
 }
 
-func numaFormat() propertyString {
+func numaFormat() schema.PropertyString {
 	const cpus = `\d+(?:-\d+)?(?:;\d+(?:-\d+)?)*`
-	return propertyString{props: []param{
-		text("cpus").like(cpus).required(), text("hostnodes").like(cpus), number("memory"), choice("policy", "preferred", "bind", "interleave"),
+	return schema.PropertyString{Params: []schema.Param{
+		schema.Text("cpus").Pattern(cpus).Required(), schema.Text("hostnodes").Pattern(cpus), schema.Number("memory"), schema.Choice("policy", "preferred", "bind", "interleave"),
 	}}
 }
 
-func agentFormat() propertyString {
-	return propertyString{defaultKey: "enabled", props: []param{
-		boolean("enabled").required(), boolean("freeze-fs"), boolean("freeze-fs-on-backup"), boolean("guest-fsfreeze"),
-		boolean("fstrim_cloned_disks"), choice("type", "virtio", "isa"),
+func agentFormat() schema.PropertyString {
+	return schema.PropertyString{DefaultKey: "enabled", Params: []schema.Param{
+		schema.Boolean("enabled").Required(), schema.Boolean("freeze-fs"), schema.Boolean("freeze-fs-on-backup"), schema.Boolean("guest-fsfreeze"),
+		schema.Boolean("fstrim_cloned_disks"), schema.Choice("type", "virtio", "isa"),
 	}}
 }
 
-func smbiosFormat() propertyString {
+func smbiosFormat() schema.PropertyString {
 	base64 := `[A-Za-z0-9+/]+={0,2}`
-	return propertyString{props: []param{
-		text("uuid").like(`[a-fA-F0-9]{8}(?:-[a-fA-F0-9]{4}){3}-[a-fA-F0-9]{12}`), text("version").like(base64), text("serial").like(base64),
-		text("manufacturer").like(base64), text("product").like(base64), text("sku").like(base64), text("family").like(base64), boolean("base64"),
+	return schema.PropertyString{Params: []schema.Param{
+		schema.Text("uuid").Pattern(`[a-fA-F0-9]{8}(?:-[a-fA-F0-9]{4}){3}-[a-fA-F0-9]{12}`), schema.Text("version").Pattern(base64), schema.Text("serial").Pattern(base64),
+		schema.Text("manufacturer").Pattern(base64), schema.Text("product").Pattern(base64), schema.Text("sku").Pattern(base64), schema.Text("family").Pattern(base64), schema.Boolean("base64"),
 	}}
 }
 
-func machineFormat() propertyString {
-	return propertyString{defaultKey: "type", props: []param{
-		text("type").long(40).like(`(pc|pc(-i440fx)?-\d+(\.\d+)+(\+pve\d+)?(\.pxe)?|q35|pc-q35-\d+(\.\d+)+(\+pve\d+)?(\.pxe)?|virt(?:-\d+(\.\d+)+)?(\+pve\d+)?)`),
-		boolean("enable-s3"), boolean("enable-s4"), choice("viommu", "intel", "virtio"), number("aw-bits").min(32).max(64),
+func machineFormat() schema.PropertyString {
+	return schema.PropertyString{DefaultKey: "type", Params: []schema.Param{
+		schema.Text("type").MaxLength(40).Pattern(`(pc|pc(-i440fx)?-\d+(\.\d+)+(\+pve\d+)?(\.pxe)?|q35|pc-q35-\d+(\.\d+)+(\+pve\d+)?(\.pxe)?|virt(?:-\d+(\.\d+)+)?(\+pve\d+)?)`),
+		schema.Boolean("enable-s3"), schema.Boolean("enable-s4"), schema.Choice("viommu", "intel", "virtio"), schema.Number("aw-bits").Min(32).Max(64),
 	}}
 }
 
-func rngFormat() propertyString {
-	return propertyString{defaultKey: "source", props: []param{
-		choice("source", "/dev/urandom", "/dev/random", "/dev/hwrng").required(), integer("max_bytes"), integer("period"),
+func rngFormat() schema.PropertyString {
+	return schema.PropertyString{DefaultKey: "source", Params: []schema.Param{
+		schema.Choice("source", "/dev/urandom", "/dev/random", "/dev/hwrng").Required(), schema.Integer("max_bytes"), schema.Integer("period"),
 	}}
 }
 
-func vgaFormat() propertyString {
-	return propertyString{defaultKey: "type", props: []param{
-		choice("type", "cirrus", "qxl", "qxl2", "qxl3", "qxl4", "none", "serial0", "serial1", "serial2", "serial3", "std", "virtio", "virtio-gl", "vmware"),
-		integer("memory").min(4).max(512), choice("clipboard", "vnc"),
+func vgaFormat() schema.PropertyString {
+	return schema.PropertyString{DefaultKey: "type", Params: []schema.Param{
+		schema.Choice("type", "cirrus", "qxl", "qxl2", "qxl3", "qxl4", "none", "serial0", "serial1", "serial2", "serial3", "std", "virtio", "virtio-gl", "vmware"),
+		schema.Integer("memory").Min(4).Max(512), schema.Choice("clipboard", "vnc"),
 	}}
 }
 
 // driveFormat checks the properties that matter most of a drive; throttling limits are taken as they come.
-func driveFormat() propertyString {
-	return propertyString{defaultKey: "file", open: true, props: []param{
-		text("file").required(), choice("media", "cdrom", "disk"), choice("format", "raw", "qcow", "qed", "qcow2", "vmdk", "cloop"),
-		choice("cache", "none", "writethrough", "writeback", "unsafe", "directsync"), choice("aio", "native", "threads", "io_uring"),
-		choice("discard", "ignore", "on"), boolean("ssd"), boolean("iothread"), boolean("backup"), boolean("replicate"),
-		text("serial").long(60), text("import-from"),
+func driveFormat() schema.PropertyString {
+	return schema.PropertyString{DefaultKey: "file", Open: true, Params: []schema.Param{
+		schema.Text("file").Required(), schema.Choice("media", "cdrom", "disk"), schema.Choice("format", "raw", "qcow", "qed", "qcow2", "vmdk", "cloop"),
+		schema.Choice("cache", "none", "writethrough", "writeback", "unsafe", "directsync"), schema.Choice("aio", "native", "threads", "io_uring"),
+		schema.Choice("discard", "ignore", "on"), schema.Boolean("ssd"), schema.Boolean("iothread"), schema.Boolean("backup"), schema.Boolean("replicate"),
+		schema.Text("serial").MaxLength(60), schema.Text("import-from"),
 	}}
 }
 

@@ -1,4 +1,4 @@
-package pvesim
+package schema
 
 import (
 	"fmt"
@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// checkFormat is PVE::JSONSchema::check_format: it returns why the value is refused, or "".
-func checkFormat(format, value string) string {
+// CheckFormat is PVE::JSONSchema::check_format. It returns why the value is refused, or "".
+func CheckFormat(format, value string) string {
 	switch format {
 	case "pve-vmid":
-		return unless(len(value) >= 3 && len(value) <= 9 && value[0] != '0' && isInteger(value), "value does not look like a valid VM ID")
+		return unless(len(value) >= 3 && len(value) <= 9 && value[0] != '0' && IsInteger(value), "value does not look like a valid VM ID")
 	case "pve-node":
 		return unless(validLabel(value), "value does not look like a valid node name")
 	case "dns-name":
@@ -62,13 +62,13 @@ func unless(valid bool, msg string) string {
 	return msg
 }
 
-// tagList splits tags at the separators that Proxmox VE takes.
-func tagList(s string) []string {
+// SplitList splits a list at the separators that Proxmox VE takes (PVE::Tools::split_list).
+func SplitList(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(",; \x00\t\n", r) })
 }
 
 func checkTags(value string) string {
-	for _, tag := range tagList(value) {
+	for _, tag := range SplitList(value) {
 		if !matches(`(?i)[a-z0-9_][a-z0-9_\-+.]*`, tag) {
 			return "invalid characters in tag"
 		}
@@ -76,14 +76,14 @@ func checkTags(value string) string {
 	return ""
 }
 
-// normalTags lower-cases, sorts and deduplicates; an empty list is kept as one blank, as PVE stores it.
-func normalTags(value string) string {
-	tags := tagList(strings.ToLower(value))
+// NormalTags lower-cases, sorts and deduplicates tags; an empty list is kept as one blank, as PVE stores it.
+func NormalTags(value string) string {
+	tags := SplitList(strings.ToLower(value))
 	slices.Sort(tags)
 	if tags = slices.Compact(tags); len(tags) == 0 {
 		return " "
 	}
-	return joinTags(tags)
+	return strings.Join(tags, ";")
 }
 
 func checkContent(value string) string {
@@ -97,7 +97,7 @@ func checkHotplug(value string) string {
 	if value == "0" || value == "1" {
 		return ""
 	}
-	for _, feature := range tagList(value) {
+	for _, feature := range SplitList(value) {
 		if !slices.Contains([]string{"network", "disk", "cpu", "memory", "usb", "cloudinit"}, feature) {
 			return fmt.Sprintf("invalid hotplug feature '%s'", feature)
 		}
@@ -106,7 +106,7 @@ func checkHotplug(value string) string {
 }
 
 func checkTaskStatuses(value string) string {
-	for _, s := range tagList(value) {
+	for _, s := range SplitList(value) {
 		if !slices.Contains([]string{"ok", "error", "warning", "unknown"}, s) {
 			return fmt.Sprintf("invalid status '%s'", s)
 		}
@@ -153,8 +153,8 @@ func checkIPConfig(value, family string) string {
 	return fmt.Sprintf("value does not look like a valid %s network configuration", family)
 }
 
-// validSSHKeys is the check of the decoded sshkeys option.
-func validSSHKeys(encoded string) bool {
+// ValidSSHKeys is the check of the URL-encoded sshkeys option: a public key on every line.
+func ValidSSHKeys(encoded string) bool {
 	keys, err := url.PathUnescape(encoded)
 	if err != nil {
 		return false

@@ -1,0 +1,202 @@
+package schema
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is the JSON-schema type of a parameter.
+type Kind string
+
+// The kinds of parameters.
+const (
+	StringKind  Kind = "string"
+	IntegerKind Kind = "integer"
+	NumberKind  Kind = "number"
+	BooleanKind Kind = "boolean"
+)
+
+// Param is one parameter of an endpoint, with what Proxmox VE checks of it. The builders Text, Integer … make one, and its
+// methods return copies that check more.
+type Param struct {
+	Name     string
+	Kind     Kind
+	Optional bool
+	// Enum are the only values allowed; nil allows all.
+	Enum []string
+	// Minimum and Maximum are inclusive; nil means no limit.
+	Minimum, Maximum *float64
+	// Longest is the length allowed, in characters. Zero means no limit.
+	Longest int
+	// Regexp must match the whole value, unless it is empty.
+	Regexp string
+	// FormatName is the format that the value must have; one that this package does not know takes every value.
+	FormatName string
+	// Needs is the parameter that must be given with this one; empty for none.
+	Needs string
+	// Count is how many indexed parameters name0, name1 … this one stands for; zero means it is not indexed.
+	Count int
+	// Properties are those of a value like `virtio,bridge=vmbr0`; nil for other values.
+	Properties *PropertyString
+}
+
+// Text is an optional string.
+func Text(name string) Param { return Param{Name: name, Kind: StringKind, Optional: true} }
+
+// Integer is an optional whole number.
+func Integer(name string) Param { return Param{Name: name, Kind: IntegerKind, Optional: true} }
+
+// Number is an optional number.
+func Number(name string) Param { return Param{Name: name, Kind: NumberKind, Optional: true} }
+
+// Boolean is an optional 0 or 1.
+func Boolean(name string) Param { return Param{Name: name, Kind: BooleanKind, Optional: true} }
+
+// Choice is an optional string out of the values.
+func Choice(name string, values ...string) Param { return Text(name).OneOf(values...) }
+
+// VMID is an optional ID of a guest.
+func VMID(name string) Param { return Integer(name).Format("pve-vmid").Min(100).Max(999999999) }
+
+// Required makes the parameter one that must be given.
+func (p Param) Required() Param { p.Optional = false; return p }
+
+// OneOf allows only the values.
+func (p Param) OneOf(values ...string) Param { p.Enum = values; return p }
+
+// Min sets the smallest value allowed.
+func (p Param) Min(low float64) Param { p.Minimum = &low; return p }
+
+// Max sets the largest value allowed.
+func (p Param) Max(high float64) Param { p.Maximum = &high; return p }
+
+// MaxLength limits the value to n characters.
+func (p Param) MaxLength(n int) Param { p.Longest = n; return p }
+
+// Pattern sets the regular expression that the whole value must match.
+func (p Param) Pattern(expression string) Param { p.Regexp = expression; return p }
+
+// Format sets the format by its name in Proxmox VE, for example pve-node.
+func (p Param) Format(name string) Param { p.FormatName = name; return p }
+
+// Requires names the parameter that must be given with this one.
+func (p Param) Requires(other string) Param { p.Needs = other; return p }
+
+// Times makes it stand for the n parameters name0, name1 …
+func (p Param) Times(n int) Param { p.Count = n; return p }
+
+// Of sets the properties of its value.
+func (p Param) Of(s PropertyString) Param { p.Properties = &s; return p }
+
+// Lookup finds the parameter that a key means, an indexed one by its index. It returns nil for an unknown key.
+func Lookup(params []Param, key string) *Param {
+	base := strings.TrimRight(key, "0123456789")
+	for i := range params {
+		p := &params[i]
+		if p.Count == 0 && p.Name == key {
+			return p
+		}
+		if p.Count > 0 && p.Name == base && validIndex(key[len(base):], p.Count) {
+			return p
+		}
+	}
+	return nil
+}
+
+func validIndex(s string, count int) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && n < count && strconv.Itoa(n) == s
+}
+
+const notInSchema = "property is not defined in schema and the schema does not allow additional properties"
+
+// Verify checks the given values and returns the text per refused parameter, empty if all is well.
+func Verify(params []Param, given map[string]string) map[string]string {
+	errors := map[string]string{}
+	for key, value := range given {
+		p := Lookup(params, key)
+		if p == nil {
+			errors[key] = notInSchema
+			continue
+		}
+		if msg := p.Check(key, value); msg != "" {
+			errors[key] = msg
+			continue
+		}
+		if _, ok := given[p.Needs]; p.Needs != "" && !ok {
+			errors[p.Needs] = fmt.Sprintf("missing property required by '%s'", key)
+		}
+	}
+	for _, p := range params {
+		if _, ok := given[p.Name]; !ok && !p.Optional && p.Count == 0 {
+			errors[p.Name] = "property is missing and it is not optional"
+		}
+	}
+	return errors
+}
+
+// Check returns why the value, given under the key, is refused, or "".
+func (p *Param) Check(key, value string) string {
+	if !p.Kind.accepts(value) {
+		return fmt.Sprintf("type check ('%s') failed - got '%s'", p.Kind, value)
+	}
+	if msg := CheckFormat(p.FormatName, value); msg != "" {
+		return "invalid format - " + msg + "\n"
+	}
+	if p.Properties != nil {
+		if msg := p.Properties.Check(key, value); msg != "" {
+			return "invalid format - format error\n" + msg
+		}
+	}
+	return p.checkLimits(value)
+}
+
+func (p *Param) checkLimits(value string) string {
+	if len(p.Enum) > 0 && !slices.Contains(p.Enum, value) {
+		return fmt.Sprintf("value '%s' does not have a value in the enumeration '%s'", value, strings.Join(p.Enum, ", "))
+	}
+	if p.Minimum != nil || p.Maximum != nil {
+		n, _ := strconv.ParseFloat(value, 64)
+		if p.Minimum != nil && n < *p.Minimum {
+			return "value must have a minimum value of " + strconv.FormatFloat(*p.Minimum, 'f', -1, 64)
+		}
+		if p.Maximum != nil && n > *p.Maximum {
+			return "value must have a maximum value of " + strconv.FormatFloat(*p.Maximum, 'f', -1, 64)
+		}
+	}
+	if p.Longest > 0 && len([]rune(value)) > p.Longest {
+		return fmt.Sprintf("value may only be %d characters long", p.Longest)
+	}
+	if p.Regexp != "" && !matches(p.Regexp, value) {
+		return "value does not match the regex pattern"
+	}
+	return ""
+}
+
+// accepts is the type check: booleans are only 1 and 0 once they came as a form value.
+func (k Kind) accepts(value string) bool {
+	switch k {
+	case IntegerKind:
+		return IsInteger(value)
+	case NumberKind:
+		return matches(`[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`, value)
+	case BooleanKind:
+		return value == "0" || value == "1"
+	case StringKind:
+	}
+	return true
+}
+
+// IsInteger tells whether a value is a whole number of any size, as Perl's JSON schema check does.
+func IsInteger(s string) bool {
+	digits := strings.TrimPrefix(s, "-")
+	return digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+func matches(pattern, value string) bool {
+	ok, err := regexp.MatchString("^(?:"+pattern+")$", value)
+	return err == nil && ok
+}
