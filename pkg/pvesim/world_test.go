@@ -10,18 +10,18 @@ import (
 )
 
 // newWorld makes a world without a server that is closed when the test ends.
-func newWorld(t testing.TB, opts ...pvesim.Option) *pvesim.World {
-	t.Helper()
+func newWorld(tb testing.TB, opts ...pvesim.Option) *pvesim.World {
+	tb.Helper()
 	w, err := pvesim.NewWorld(opts...)
-	must(t, err)
-	t.Cleanup(w.Close)
+	must(tb, err)
+	tb.Cleanup(w.Close)
 	return w
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
