@@ -10,10 +10,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
-	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
@@ -31,39 +29,9 @@ func serve() int {
 	return 0
 }
 
-// options are the flags.
-type options struct {
-	listen    string
-	version   string
-	templates string
-	caFile    string
-	boot      bool
-	model     pvesim.Model
-}
-
-func parse(args []string, out io.Writer) (options, error) {
-	o := options{model: pvesim.DefaultModel()}
-	flags := flag.NewFlagSet("pvesim", flag.ContinueOnError)
-	flags.SetOutput(out)
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 means a free one")
-	flags.IntVar(&o.model.Nodes, "nodes", o.model.Nodes, "number of hosts, pve1, pve2 …")
-	flags.IntVar(&o.model.CPUs, "cpus", o.model.CPUs, "CPUs of each host")
-	flags.StringVar(&o.version, "pve-version", string(o.model.Version), "release to speak as: 8.4 or 9.2")
-	flags.Float64Var(&o.model.Speed, "speed", o.model.Speed, "divides every delay of the simulated hosts")
-	flags.Uint64Var(&o.model.Seed, "seed", o.model.Seed, "seed of everything that is drawn")
-	flags.StringVar(&o.templates, "templates", "ubuntu-2404-k8s", "VM templates, separated by commas; each gets a copy on every host")
-	flags.StringVar(&o.caFile, "ca-file", "", "where to write the certificate of the authority; default: a temporary file, removed at the end")
-	flags.BoolVar(&o.boot, "boot", true, "let guests boot: read their cloud-init seed and answer the guest agent")
-	err := flags.Parse(args)
-	return o, err
-}
-
 func run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parse(args, out)
 	if err != nil {
-		return err
-	}
-	if err := o.complete(); err != nil {
 		return err
 	}
 	world, err := pvesim.NewWorld(pvesim.WithModel(o.model))
@@ -71,50 +39,49 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer world.Close()
-	server, err := pvesim.Serve(world, o.listen)
+	servers, err := pvesim.ServeCluster(world, o.listen)
 	if err != nil {
 		return err
 	}
-	defer server.Close()
+	for _, s := range servers {
+		defer s.Close()
+	}
+	remove, err := o.writeAuthority(servers[0].CAPEM)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	printEnvironment(out, servers, o.caFile)
+	<-ctx.Done()
+	if o.dump == "" {
+		return nil
+	}
+	return dumpState(o.dump, world.State())
+}
+
+// writeAuthority writes the certificate that clients have to trust; remove deletes it if nobody asked for the file.
+func (o *options) writeAuthority(pem []byte) (remove func(), err error) {
+	remove = func() {}
 	if o.caFile == "" {
 		dir, err := os.MkdirTemp("", "pvesim-")
 		if err != nil {
-			return fmt.Errorf("make a directory for the CA file: %w", err)
+			return remove, fmt.Errorf("make a directory for the CA file: %w", err)
 		}
-		defer func() { _ = os.RemoveAll(dir) }()
+		remove = func() { _ = os.RemoveAll(dir) }
 		o.caFile = filepath.Join(dir, "ca.pem")
 	}
-	if err := os.WriteFile(o.caFile, server.CAPEM, 0o600); err != nil {
-		return fmt.Errorf("write the CA file: %w", err)
+	if err := os.WriteFile(o.caFile, pem, 0o600); err != nil {
+		remove()
+		return remove, fmt.Errorf("write the CA file: %w", err)
 	}
-	printEnvironment(out, server, o.caFile)
-	<-ctx.Done()
-	return nil
+	return remove, nil
 }
 
-// complete turns flags that are not fields of the model into it.
-func (o *options) complete() error {
-	version, err := pvesim.ParseVersion(o.version)
-	if err != nil {
-		return err
-	}
-	o.model.Version = version
-	o.model.Templates = []pvesim.TemplateSpec{}
-	for i, name := range strings.FieldsFunc(o.templates, func(r rune) bool { return r == ',' }) {
-		spec := pvesim.DefaultModel().Templates[0]
-		spec.Name, spec.FirstVMID = name, templateVMID(i)
-		o.model.Templates = append(o.model.Templates, spec)
-	}
-	if o.boot {
-		o.model.Guests = pvesim.Booting(pvesim.BootHooks{})
-	}
-	return nil
-}
-
-func printEnvironment(out io.Writer, s *pvesim.Server, caFile string) {
+func printEnvironment(out io.Writer, servers []*pvesim.Server, caFile string) {
+	s := servers[0]
 	_, _ = fmt.Fprintf(out, "export PVE_URL=%s PVE_TOKEN_ID='%s' PVE_TOKEN_SECRET=%s PVE_CA_FILE=%s\n", s.URL, s.Token.ID, string(s.Token.Secret), caFile)
+	for _, other := range servers[1:] {
+		_, _ = fmt.Fprintf(out, "# %s: %s\n", other.Node, other.URL)
+	}
 	_, _ = fmt.Fprintf(out, "# curl --cacert \"$PVE_CA_FILE\" -H \"Authorization: PVEAPIToken=$PVE_TOKEN_ID=$PVE_TOKEN_SECRET\" \"$PVE_URL/api2/json/cluster/resources\"\n")
 }
-
-// templateVMID numbers templates apart: 9001…, 9101…, 9201….
-func templateVMID(i int) proxmox.VMID { return proxmox.VMID(9001 + 100*i) }

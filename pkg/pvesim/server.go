@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -21,11 +20,13 @@ import (
 // idleTimeout is after how long pveproxy closes a connection that is not used.
 const idleTimeout = 5 * time.Second
 
-// Server serves a world over HTTPS as one of its nodes, with a certificate of its own authority.
+// Server serves a world over HTTPS as one of its nodes, with a certificate by the authority of the world.
 type Server struct {
+	// Node is whose API this is.
+	Node proxmox.NodeName
 	// URL is https://host:port.
 	URL string
-	// CAPEM is the certificate of the authority, PEM-encoded.
+	// CAPEM is the certificate of the authority, PEM-encoded; the same for all servers of a world.
 	CAPEM []byte
 	// Token is root@pam!pvesim, which may do all but what only a ticket of root@pam may.
 	Token Token
@@ -38,16 +39,45 @@ type Server struct {
 
 // Serve serves the world as its first node. The address is host:port; empty means a free port of 127.0.0.1.
 func Serve(w *World, addr string) (*Server, error) {
-	return ServeNode(w, w.firstNode(), addr)
+	first := proxmox.NodeName("")
+	if names := w.nodeNames(); len(names) > 0 {
+		first = names[0]
+	}
+	return ServeNode(w, first, addr)
 }
 
-func (w *World) firstNode() proxmox.NodeName {
+// ServeCluster serves the world as each of its nodes: the first at the address, the others at free ports of the same host.
+func ServeCluster(w *World, addr string) ([]*Server, error) {
+	first, err := Serve(w, addr)
+	if err != nil {
+		return nil, err
+	}
+	out := []*Server{first}
+	host, _, _ := net.SplitHostPort(strings.TrimPrefix(first.URL, "https://"))
+	for i, name := range w.nodeNames() {
+		if i == 0 {
+			continue
+		}
+		s, err := ServeNode(w, name, net.JoinHostPort(host, "0"))
+		if err != nil {
+			for _, started := range out {
+				started.Close()
+			}
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func (w *World) nodeNames() []proxmox.NodeName {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.nodes) == 0 {
-		return ""
+	out := make([]proxmox.NodeName, 0, len(w.nodes))
+	for _, n := range w.nodes {
+		out = append(out, n.Name)
 	}
-	return w.nodes[0].Name
+	return out
 }
 
 // ServeNode serves the world as the API of that node. While the node is down, connections to it are closed.
@@ -60,12 +90,17 @@ func ServeNode(w *World, name proxmox.NodeName, addr string) (*Server, error) {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
 	host, _, _ := net.SplitHostPort(listener.Addr().String())
-	ca, certificate, err := newCertificates(host, string(name))
+	ca, err := w.authority()
 	if err != nil {
 		_ = listener.Close()
-		return nil, fmt.Errorf("make certificates for %s: %w", addr, err)
+		return nil, fmt.Errorf("make the authority of the cluster: %w", err)
 	}
-	s := &Server{URL: "https://" + listener.Addr().String(), CAPEM: ca, World: w, Token: w.serverToken(), done: make(chan struct{})}
+	certificate, err := ca.issue(host, name)
+	if err != nil {
+		_ = listener.Close()
+		return nil, fmt.Errorf("make a certificate for %s: %w", addr, err)
+	}
+	s := &Server{Node: name, URL: "https://" + listener.Addr().String(), CAPEM: ca.pem, World: w, Token: w.serverToken(), done: make(chan struct{})}
 	s.http = &http.Server{
 		Handler: w.Handler(name), IdleTimeout: idleTimeout, ReadHeaderTimeout: 30 * time.Second, ErrorLog: log.New(io.Discard, "", 0),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
@@ -195,36 +230,6 @@ func writeReply(out http.ResponseWriter, r reply) {
 	_, _ = fmt.Fprintf(buffer, "HTTP/1.1 %d %s\r\nContent-Type: application/json;charset=UTF-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", r.status, reason, len(body))
 	_, _ = buffer.Write(body)
 	_ = buffer.Flush()
-}
-
-// control serves what is about the simulator itself: /pvesim/coverage and /pvesim/faults. It asks for no login.
-func (w *World) control(out http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.URL.Path == "/pvesim/coverage" && r.Method == http.MethodGet:
-		writeJSON(out, w.Coverage())
-	case r.URL.Path == "/pvesim/check" && r.Method == http.MethodGet:
-		writeJSON(out, append([]string{}, w.Check()...))
-	case r.URL.Path == "/pvesim/faults" && r.Method == http.MethodGet:
-		writeJSON(out, w.Faults())
-	case r.URL.Path == "/pvesim/faults" && r.Method == http.MethodPost:
-		var f Fault
-		if err := json.NewDecoder(r.Body).Decode(&f); err != nil {
-			http.Error(out, "read fault: "+err.Error(), http.StatusBadRequest)
-			return
-		}
-		w.AddFault(f)
-		writeJSON(out, w.Faults())
-	case r.URL.Path == "/pvesim/faults" && r.Method == http.MethodDelete:
-		w.ClearFaults()
-		writeJSON(out, w.Faults())
-	default:
-		http.NotFound(out, r)
-	}
-}
-
-func writeJSON(out http.ResponseWriter, value any) {
-	out.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(out).Encode(value)
 }
 
 // Transport serves the API of one node without a network, for http.Client.Transport. The scheme and host of a request do

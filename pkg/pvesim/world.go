@@ -44,6 +44,9 @@ type World struct {
 	// stale holds the VMs whose entry in cluster/resources waits for the next pvestatd cycle.
 	stale map[proxmox.VMID]bool
 
+	// ca signs the certificates of all servers of the world.
+	ca *authority
+
 	wake    chan struct{}
 	closed  chan struct{}
 	closing sync.Once
