@@ -128,7 +128,7 @@ func TestBadFlags(t *testing.T) {
 		"listen on nowhere":              {"-listen", "nowhere"},
 		`unknown argument "pve1"`:        {"pve1"},
 		"no such file":                   {"-load", file + "x"},
-		`unknown field "cpu"`:   {"-load", file},
+		`unknown field "cpu"`:            {"-load", file},
 	} {
 		if err := run(t.Context(), args, &output{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error is %v, want %s", args, err, want)
