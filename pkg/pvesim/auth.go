@@ -138,11 +138,11 @@ func permissions(c *call) reply {
 
 func accessRoutes() []Route {
 	return []Route{
-		{Method: "POST", Path: "/access/ticket", local: true, handle: login, params: []schema.Param{
+		{Method: "POST", Path: "/access/ticket", handle: login, params: []schema.Param{
 			schema.Text("username").MaxLength(64).Required(), schema.Text("password").Required(), schema.Text("realm").MaxLength(32), schema.Boolean("new-format"),
 			schema.Text("otp"), schema.Text("path").MaxLength(64).Requires("privs"), schema.Text("privs").MaxLength(64).Requires("path"), schema.Text("tfa-challenge"),
 		}},
-		{Method: "GET", Path: "/access/permissions", local: true, handle: permissions, params: []schema.Param{schema.Text("path"), schema.Text("userid")}},
+		{Method: "GET", Path: "/access/permissions", handle: permissions, params: []schema.Param{schema.Text("path"), schema.Text("userid")}},
 	}
 }
 

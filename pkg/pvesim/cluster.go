@@ -10,12 +10,12 @@ import (
 
 func clusterRoutes() []Route {
 	return []Route{
-		{Method: "GET", Path: "/version", local: true, handle: version},
-		{Method: "GET", Path: "/cluster/status", local: true, handle: clusterStatus, permission: on("/", "Sys.Audit")},
-		{Method: "GET", Path: "/cluster/options", local: true, handle: clusterOptions},
-		{Method: "GET", Path: "/cluster/nextid", local: true, handle: nextID, params: []schema.Param{schema.VMID("vmid")}},
-		{Method: "GET", Path: "/cluster/tasks", local: true, handle: clusterTasks},
-		{Method: "GET", Path: "/cluster/resources", local: true, handle: resources, params: []schema.Param{schema.Choice("type", "vm", "storage", "node", "sdn")}},
+		{Method: "GET", Path: "/version", handle: version},
+		{Method: "GET", Path: "/cluster/status", handle: clusterStatus, permission: on("/", "Sys.Audit")},
+		{Method: "GET", Path: "/cluster/options", handle: clusterOptions},
+		{Method: "GET", Path: "/cluster/nextid", handle: nextID, params: []schema.Param{schema.VMID("vmid")}},
+		{Method: "GET", Path: "/cluster/tasks", handle: clusterTasks},
+		{Method: "GET", Path: "/cluster/resources", handle: resources, params: []schema.Param{schema.Choice("type", "vm", "storage", "node", "sdn")}},
 	}
 }
 
@@ -74,7 +74,7 @@ func nodeRoutes(v Version) []Route {
 		kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "fabric" || k == "include_sdn" })
 	}
 	return []Route{
-		{Method: "GET", Path: "/nodes", local: true, handle: listNodes},
+		{Method: "GET", Path: "/nodes", handle: listNodes},
 		{Method: "GET", Path: "/nodes/{node}/status", handle: nodeStatus, permission: on("/nodes/{node}", "Sys.Audit")},
 		{Method: "GET", Path: "/nodes/{node}/version", handle: version},
 		{Method: "GET", Path: "/nodes/{node}/network", handle: listNetwork, params: []schema.Param{schema.Choice("type", kinds...)}},
@@ -189,16 +189,16 @@ func poolRoutes() []Route {
 	member := []schema.Param{schema.Text("comment"), schema.Text("vms"), schema.Text("storage"), schema.Boolean("delete"), schema.Boolean("allow-move")}
 	allocate := on("/pool/{poolid}", "Pool.Allocate")
 	return []Route{
-		{Method: "GET", Path: "/pools", local: true, handle: listPools, params: []schema.Param{id, schema.Choice("type", "qemu", "lxc", "storage").Requires("poolid")}},
+		{Method: "GET", Path: "/pools", handle: listPools, params: []schema.Param{id, schema.Choice("type", "qemu", "lxc", "storage").Requires("poolid")}},
 		{
-			Method: "GET", Path: "/pools/{poolid}", local: true, handle: getPool, permission: on("/pool/{poolid}", "Pool.Audit"),
+			Method: "GET", Path: "/pools/{poolid}", handle: getPool, permission: on("/pool/{poolid}", "Pool.Audit"),
 			params: []schema.Param{schema.Choice("type", "qemu", "lxc", "storage")},
 		},
-		{Method: "POST", Path: "/pools", local: true, handle: createPool, permission: allocate, params: []schema.Param{id.Required(), schema.Text("comment")}},
-		{Method: "PUT", Path: "/pools", local: true, handle: updatePool, permission: allocate, params: append(member, id.Required())},
-		{Method: "PUT", Path: "/pools/{poolid}", local: true, handle: updatePool, permission: allocate, params: member},
-		{Method: "DELETE", Path: "/pools", local: true, handle: deletePool, permission: allocate, params: []schema.Param{id.Required()}},
-		{Method: "DELETE", Path: "/pools/{poolid}", local: true, handle: deletePool, permission: allocate},
+		{Method: "POST", Path: "/pools", handle: createPool, permission: allocate, params: []schema.Param{id.Required(), schema.Text("comment")}},
+		{Method: "PUT", Path: "/pools", handle: updatePool, permission: allocate, params: append(member, id.Required())},
+		{Method: "PUT", Path: "/pools/{poolid}", handle: updatePool, permission: allocate, params: member},
+		{Method: "DELETE", Path: "/pools", handle: deletePool, permission: allocate, params: []schema.Param{id.Required()}},
+		{Method: "DELETE", Path: "/pools/{poolid}", handle: deletePool, permission: allocate},
 	}
 }
 

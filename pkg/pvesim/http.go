@@ -171,7 +171,7 @@ func (c *call) proceed() reply {
 			return fail("hostname lookup '%s' failed - failed to get address info for: %s: Temporary failure in name resolution", name, name)
 		}
 	}
-	if !c.node.online && !c.route.local {
+	if !c.node.online && c.route.proxied {
 		return reply{status: offlineStatus, reason: "No route to host", bare: true, delay: noRouteDelay}
 	}
 	if errors := schema.Verify(c.route.params, c.params); len(errors) > 0 {

@@ -17,9 +17,11 @@ type Route struct {
 
 	params     []schema.Param
 	permission permission
-	// local routes are answered by the node that is asked, the others are passed on to the {node} in the path.
-	local  bool
-	handle func(*call) reply
+	// proxied routes are passed on to the {node} in the path (proxyto), the others are answered by the node that is asked.
+	proxied bool
+	// protected routes run in pvedaemon, as root; pveproxy runs the others itself.
+	protected bool
+	handle    func(*call) reply
 }
 
 // call is one request on its way through a handler. The world's mutex is held.
@@ -97,6 +99,7 @@ func (t *routeTable) add(r *Route) {
 			r.params = append(r.params, p)
 		}
 	}
+	r.proxied, r.protected = isProxied(r.Method, r.Path), isProtected(r.Method, r.Path)
 	t.routes = append(t.routes, r)
 	n := t.root
 	for _, part := range split(r.Path) {

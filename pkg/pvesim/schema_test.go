@@ -22,6 +22,8 @@ type schemaNode struct {
 }
 
 type schemaMethod struct {
+	Protected  any    `json:"protected"`
+	ProxyTo    string `json:"proxyto"`
 	Parameters struct {
 		Properties map[string]schemaParam `json:"properties"`
 	} `json:"parameters"`
@@ -77,6 +79,26 @@ func TestParametersAreThoseOfTheSchema(t *testing.T) {
 				}
 				for _, line := range differences(want.Parameters.Properties, r.params) {
 					t.Errorf("%s %s: %s", r.Method, r.Path, line)
+				}
+			}
+		})
+	}
+}
+
+// TestRoutesRunWhereTheSchemaSays compares which endpoints pvedaemon runs, and which are passed on to another node.
+func TestRoutesRunWhereTheSchemaSays(t *testing.T) {
+	t.Parallel()
+	for _, v := range []Version{V84, V92} {
+		t.Run(string(v), func(t *testing.T) {
+			t.Parallel()
+			endpoints := loadSchema(t, v)
+			for _, r := range newRouteTable(v).routes {
+				want := endpoints[r.Method+" "+r.Path]
+				if protected := want.Protected != nil && fmt.Sprint(want.Protected) != "0"; protected != r.protected {
+					t.Errorf("%s %s: protected is %t, want %t: see protectedReads in placement.go", r.Method, r.Path, r.protected, protected)
+				}
+				if proxied := want.ProxyTo == "node"; proxied != r.proxied {
+					t.Errorf("%s %s: proxied is %t, want %t: see unproxied in placement.go", r.Method, r.Path, r.proxied, proxied)
 				}
 			}
 		})

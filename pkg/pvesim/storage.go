@@ -24,7 +24,7 @@ func storageRoutes(v Version) []Route {
 	}
 	upload[0] = upload[0].OneOf("iso", "vztmpl", "import")
 	return []Route{
-		{Method: "GET", Path: "/storage", local: true, handle: listStorageConfig, params: []schema.Param{schema.Choice("type", types...)}},
+		{Method: "GET", Path: "/storage", handle: listStorageConfig, params: []schema.Param{schema.Choice("type", types...)}},
 		{Method: "GET", Path: "/nodes/{node}/storage", handle: listStorages, params: []schema.Param{
 			schema.Text("content").Format("pve-storage-content-list"), schema.Boolean("enabled"), schema.Boolean("format"), schema.Text("storage").Format("pve-storage-id"), schema.Text("target").Format("pve-node"),
 		}},
