@@ -1,0 +1,66 @@
+package contract
+
+import (
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
+)
+
+// act is something that the recorder did and that is no exchange: it is told in a note or in the setup's text.
+type act struct {
+	scenario string
+	// version for which it counts; empty for all.
+	version string
+	// before is the Seq of the exchange that comes next.
+	before int
+	// wait lets time pass before anything else.
+	wait time.Duration
+	// do is done at the host. A target that is not simulated cannot have it.
+	do func(*stage)
+	// calls are requests that were not recorded. Their tasks are waited for.
+	calls []Exchange
+}
+
+// stage is what acts work on.
+type stage struct {
+	*pvesim.World
+	// upids are those of the target, by the Seq of the call that started the task.
+	upids map[int]proxmox.UPID
+	// undo takes back what lasts from one act to another.
+	undo func()
+}
+
+func put(path, params string) Exchange {
+	return Exchange{As: "root-token", Method: "PUT", Path: path, Params: []byte(params)}
+}
+
+func post(path, params string) Exchange {
+	return Exchange{As: "root-token", Method: "POST", Path: path, Params: []byte(params)}
+}
+
+// quiet is longer than corosync and pvestatd need to tell what has become of a node.
+const quiet = 60 * time.Second
+
+var acts = []act{
+	// «outside the range», «range exhausted (VMs 500..503 were created meanwhile)», «default range again»
+	{scenario: "01-cluster-read", before: 62, calls: []Exchange{put("/cluster/options", `{"next-id":"lower=500,upper=503"}`)}},
+	{scenario: "01-cluster-read", before: 63, calls: []Exchange{
+		post("/nodes/pve1/qemu", `{"vmid":500}`), post("/nodes/pve1/qemu", `{"vmid":501}`),
+		post("/nodes/pve1/qemu", `{"vmid":502}`), post("/nodes/pve1/qemu", `{"vmid":503}`),
+	}},
+	{scenario: "01-cluster-read", before: 64, calls: []Exchange{put("/cluster/options", `{"delete":"next-id"}`)}},
+	// «abort the clone», which had gone half its way
+	{scenario: "04b-clone-phases", before: 32, wait: 8 * time.Second},
+	// the recorded HA manager had its time: «running now»
+	{scenario: "11-pools-ha-mapping", before: 63, wait: 20 * time.Second},
+	// the recorder waited until the guest agent answered
+	{scenario: "09-agent", before: 45, wait: 2 * time.Minute},
+	{scenario: "09-agent", before: 64, wait: 10 * time.Second},
+	// «pve3 offline», «no quorum», «all back»
+	{scenario: "13-trouble", before: 18, wait: quiet, do: func(s *stage) { s.StopNode("pve3") }},
+	{scenario: "13-trouble", before: 42, wait: quiet, do: func(s *stage) { s.StopNode("pve2") }},
+	{scenario: "13-trouble", before: 71, wait: quiet, do: func(s *stage) { s.StartNode("pve2"); s.StartNode("pve3") }},
+	// «before this call VM 1400 was migrated back from pve2 to pve1 (that call is not recorded)»
+	{scenario: "14-migration", before: 15, calls: []Exchange{post("/nodes/pve2/qemu/1400/migrate", `{"target":"pve1"}`)}},
+}

@@ -1,0 +1,58 @@
+package contract
+
+import (
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
+)
+
+// fact is something about the start of a scenario that the setup tells only in its text.
+type fact struct {
+	scenario string
+	apply    func(*pvesim.State)
+}
+
+var facts = []fact{
+	// «106 on pve2 in pool capi»
+	{"01-cluster-read", inPool("capi", 106)},
+	{"01b-resources-life", inPool("capi", 106)},
+	// «pool pa holds 201»
+	{"02-auth", inPool("pa", 201)},
+	// «shared:import/small.qcow2 is an empty qcow2 of 64 MiB»
+	{"03-create", func(s *pvesim.State) {
+		s.Volumes = append(s.Volumes, pvesim.VolumeSpec{ID: "shared:import/small.qcow2", Content: "import", Format: "qcow2", Size: 64 << 20})
+	}},
+	// «storage small is a 12 MiB file system on pve1 only»
+	{"04a-template-clone", smallStorage},
+	{"04b-clone-phases", smallStorage},
+	// what 04a left: its clone of template 400 into the pool
+	{"04b-clone-phases", inPool("capi", 413)},
+}
+
+func inPool(pool proxmox.PoolID, vmid proxmox.VMID) func(*pvesim.State) {
+	return func(s *pvesim.State) {
+		for i := range s.VMs {
+			if s.VMs[i].VMID == vmid {
+				s.VMs[i].Pool = pool
+			}
+		}
+	}
+}
+
+func smallStorage(s *pvesim.State) {
+	for i := range s.Storages {
+		if s.Storages[i].ID == "small" {
+			s.Storages[i].Total = 12 << 20
+		}
+	}
+}
+
+// StateOf is the start of a recording as a world of pvesim.
+func StateOf(r *Recording) pvesim.State {
+	state := r.Setup.State()
+	for _, f := range facts {
+		if f.scenario == r.Scenario {
+			f.apply(&state)
+		}
+	}
+	return state
+}
