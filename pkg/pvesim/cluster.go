@@ -24,17 +24,15 @@ func version(c *call) reply {
 }
 
 func clusterStatus(c *call) reply {
-	online := 0
 	list := []map[string]any{}
 	for _, n := range c.nodes {
-		online += pveBool(n.online)
 		list = append(list, map[string]any{
-			"type": "node", "id": "node/" + string(n.Name), "name": n.Name, "nodeid": n.id, "online": pveBool(n.online),
+			"type": "node", "id": "node/" + string(n.Name), "name": n.Name, "nodeid": n.id, "online": pveBool(c.at.sees(n)),
 			"ip": n.Address, "local": pveBool(n == c.at), "level": "",
 		})
 	}
 	head := map[string]any{
-		"type": "cluster", "id": "cluster", "name": c.name, "nodes": len(c.nodes), "quorate": pveBool(2*online > len(c.nodes)),
+		"type": "cluster", "id": "cluster", "name": c.name, "nodes": len(c.nodes), "quorate": pveBool(c.quorate(c.at)),
 		"version": max(1, len(c.nodes)),
 	}
 	return ok(append([]map[string]any{head}, list...))
@@ -84,20 +82,37 @@ func nodeRoutes(v Version) []Route {
 func listNodes(c *call) reply {
 	out := []map[string]any{}
 	for _, n := range c.nodes {
-		entry := map[string]any{"type": "node", "id": "node/" + string(n.Name), "node": n.Name, "status": n.status(), "ssl_fingerprint": n.fingerprint()}
-		if n.online && c.may(c.who, "/nodes/"+string(n.Name), "Sys.Audit") {
-			maps.Copy(entry, c.nodeUsage(n).entry())
-		}
+		entry := map[string]any{"type": "node", "id": "node/" + string(n.Name), "node": n.Name, "status": c.statusOf(n), "ssl_fingerprint": n.fingerprint()}
+		maps.Copy(entry, c.figuresOf(n))
 		out = append(out, entry)
 	}
 	return ok(out)
 }
 
-func (n *node) status() string {
-	if n.online {
-		return "online"
+// statusOf is how the node that is asked sees a node: unknown are those whose pvestatd is silent.
+func (c *call) statusOf(n *node) string {
+	switch {
+	case !c.at.sees(n):
+		return "offline"
+	case c.forgotten(c.at.heard(n)):
+		return "unknown"
 	}
-	return "offline"
+	return "online"
+}
+
+// figuresOf are the load figures of a node for those who may audit it. Of an offline node only its size is known, and that not for
+// long (extract_node_stats in PVE::API2Tools).
+func (c *call) figuresOf(n *node) map[string]any {
+	if c.forgotten(c.at.heard(n)) || !c.may(c.who, "/nodes/"+string(n.Name), "Sys.Audit") {
+		return nil
+	}
+	out := c.nodeUsage(n).entry()
+	if !c.at.sees(n) {
+		maps.DeleteFunc(out, func(key string, _ any) bool {
+			return !slices.Contains([]string{"maxcpu", "maxmem", "maxdisk", "level"}, key)
+		})
+	}
+	return out
 }
 
 // fingerprint is a stable stand-in for the SHA-256 fingerprint of the node's certificate.
@@ -240,7 +255,7 @@ func getPool(c *call) reply {
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.storages)) {
 		if s := c.storageByID(id); s != nil && c.params["type"] != "qemu" {
-			members = append(members, s.resource(c.at))
+			members = append(members, c.storageResource(s, c.at))
 		}
 	}
 	out := p.entry()

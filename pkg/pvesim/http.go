@@ -25,6 +25,8 @@ const (
 	noRouteDelay = 3 * time.Second
 	// offlineStatus is pveproxy's own status for a node that it cannot reach.
 	offlineStatus = 595
+	// noAnswerStatus is that for a node or daemon that has taken the request and does not answer. It may still be carried out.
+	noAnswerStatus = 596
 )
 
 // Request is one request that the world has served.
@@ -89,9 +91,9 @@ func orEmpty(r *reply) reply {
 func (w *World) perform(x *exchange) reply {
 	w.mu.Lock()
 	w.runDue()
-	r := w.dispatch(x)
+	r := w.receive(x)
 	w.mu.Unlock()
-	if r.later != nil {
+	for r.later != nil && !x.dropped {
 		select {
 		case later := <-r.later:
 			r = later
@@ -101,10 +103,18 @@ func (w *World) perform(x *exchange) reply {
 			x.dropped = true
 		}
 	}
-	if r.delay > 0 && !w.wait(x.ctx, w.scaled(r.delay)) {
+	if r.status == 0 || r.delay > 0 && !w.wait(x.ctx, w.scaled(r.delay)) {
 		x.dropped = true
 	}
 	return r
+}
+
+// receive is how the pveproxy of the node that is asked takes a request.
+func (w *World) receive(x *exchange) reply {
+	if n := w.node(x.at); n != nil && n.daemons[PVEProxy] == daemonFrozen {
+		return reply{later: n.hold(PVEProxy, reply{}, func() reply { return w.dispatch(x) }).answer}
+	}
+	return w.dispatch(x)
 }
 
 func (w *World) record(x *exchange, r reply) reply {
@@ -162,7 +172,7 @@ func (w *World) dispatch(x *exchange) reply {
 	return c.proceed()
 }
 
-// proceed finds the node, checks the parameters and runs the handler.
+// proceed finds the node and passes the request on to it.
 func (c *call) proceed() reply {
 	c.node = c.at
 	if name := c.params["node"]; name != "" && name != "localhost" && strings.Contains(c.route.Path, "{node}") {
@@ -171,14 +181,19 @@ func (c *call) proceed() reply {
 			return fail("hostname lookup '%s' failed - failed to get address info for: %s: Temporary failure in name resolution", name, name)
 		}
 	}
-	if !c.node.online && c.route.proxied {
-		return reply{status: offlineStatus, reason: "No route to host", bare: true, delay: noRouteDelay}
-	}
+	return c.forward(c.run)
+}
+
+// run checks the parameters and runs the handler, on the node and in the daemon where the request has arrived.
+func (c *call) run() reply {
 	if errors := schema.Verify(c.route.params, c.params); len(errors) > 0 {
 		return invalid(errors)
 	}
 	if c.flag("skiplock") && !c.who.isRoot() {
 		return invalidParam("skiplock", "Only root may use this option.")
+	}
+	if r := c.needQuorum(); r.failed() {
+		return r
 	}
 	return c.route.handle(c)
 }

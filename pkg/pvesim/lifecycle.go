@@ -163,6 +163,10 @@ func (c *call) destroy(t *task) {
 			}
 		}
 	}
+	if msg := c.writeRefusal(v, t.pid); msg != "" {
+		t.end(msg)
+		return
+	}
 	c.dropVM(v)
 	if c.flag("purge") {
 		t.logf("purging VM %d from related configurations..", v.id)
@@ -225,6 +229,9 @@ func (c *call) resize(v *vm, d drive) string {
 		return fmt.Sprintf("not enough free space on storage '%s'", vol.storage.id)
 	}
 	vol.size = n
+	if msg := c.writeRefusal(v, workerPID); msg != "" {
+		return msg
+	}
 	d.props["size"] = schema.FormatSize(n)
 	v.config[c.params["disk"]] = d.String()
 	c.changed(v)

@@ -48,6 +48,10 @@ func (c *call) migrate(t *task, v *vm, target proxmox.NodeName) {
 			return
 		}
 	}
+	if !c.node.sees(c.World.node(target)) {
+		t.after(noRouteDelay, func() { t.end("migration aborted") })
+		return
+	}
 	v.config["lock"] = "migrate"
 	unlock := func() { delete(v.config, "lock") }
 	t.undo = func(string) { unlock() }

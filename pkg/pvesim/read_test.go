@@ -41,7 +41,7 @@ func TestReadingTheCluster(t *testing.T) {
 		keys []string
 		want []string
 	}{
-		{"/nodes", []string{"node", "status", "maxcpu"}, []string{"node=pve1 status=online maxcpu=32", "node=pve2 status=online maxcpu=32", "node=pve3 status=offline maxcpu=<nil>", "node=pve4 status=online maxcpu=8"}},
+		{"/nodes", []string{"node", "status", "maxcpu"}, []string{"node=pve1 status=online maxcpu=32", "node=pve2 status=online maxcpu=32", "node=pve3 status=offline maxcpu=32", "node=pve4 status=online maxcpu=8"}},
 		{"/cluster/status", []string{"type", "name", "online", "quorate"}, []string{"type=cluster name=pvesim online=<nil> quorate=1", "type=node name=pve1 online=1 quorate=<nil>", "type=node name=pve2 online=1 quorate=<nil>", "type=node name=pve3 online=0 quorate=<nil>", "type=node name=pve4 online=1 quorate=<nil>"}},
 		{"/nodes/pve4/network?type=bridge", []string{"iface", "type"}, []string{"iface=vmbr0 type=bridge", "iface=vmbr1 type=bridge"}},
 		{"/nodes/pve4/storage?content=images", []string{"storage", "type", "shared"}, []string{"storage=local-lvm type=lvmthin shared=0", "storage=shared type=nfs shared=1", "storage=fast type=dir shared=0"}},
@@ -50,7 +50,7 @@ func TestReadingTheCluster(t *testing.T) {
 		{"/pools", []string{"poolid"}, []string{"poolid=capi", "poolid=p"}},
 		{"/pools?poolid=p", []string{"poolid", "members"}, []string{"poolid=p members=[]"}},
 		{"/cluster/resources?type=node", []string{"id", "status"}, []string{"id=node/pve1 status=online", "id=node/pve2 status=online", "id=node/pve3 status=offline", "id=node/pve4 status=online"}},
-		{"/cluster/resources?type=vm", []string{"vmid", "status"}, []string{"vmid=9001 status=stopped", "vmid=9002 status=stopped", "vmid=9003 status=unknown"}},
+		{"/cluster/resources?type=vm", []string{"vmid", "status"}, []string{"vmid=9001 status=stopped", "vmid=9002 status=stopped", "vmid=9003 status=stopped"}},
 		{"/cluster/resources?type=sdn", nil, nil},
 	}
 	for _, tt := range tests {

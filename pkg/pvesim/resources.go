@@ -117,40 +117,50 @@ type vmFigures struct {
 }
 
 // vmResource is the VM's entry: node, pool, tags and lock are of now, the rest as last broadcast.
-func (w *World) vmResource(v *vm, pool proxmox.PoolID) vmEntry {
+func (c *call) vmResource(v *vm, pool proxmox.PoolID) vmEntry {
 	out := vmEntry{
 		ID: "qemu/" + v.id.String(), Type: "qemu", VMID: v.id, Node: v.node, Status: "unknown", Pool: pool, Lock: v.lock(),
 		Tags: strings.TrimSpace(v.config["tags"]),
 	}
-	s, n := v.stats, w.node(v.node)
-	if s == nil || n == nil || !n.online {
+	s, until := c.broadcastOf(v)
+	if s == nil {
 		return out
 	}
 	out.Status = s.status
 	out.vmFigures = &vmFigures{Name: s.name, Template: pveBool(v.isTemplate()), MaxCPU: s.maxCPU, MaxMem: s.maxMem, MaxDisk: s.maxDisk}
-	if w.version == V92 {
+	if c.version == V92 {
 		out.MemHost = new(int)
 	}
 	if s.running {
-		out.Uptime, out.CPU, out.Mem = int64(w.clock.Since(s.started).Seconds()), 0.02, s.maxMem/2
+		out.Uptime, out.CPU, out.Mem = int64(until.Sub(s.started).Seconds()), 0.02, s.maxMem/2
 	}
 	return out
+}
+
+// broadcastOf is what the node that is asked has heard of a VM, and until when; nil if nothing.
+func (c *call) broadcastOf(v *vm) (*vmStats, time.Time) {
+	n := c.World.node(v.node)
+	if n == nil {
+		return nil, time.Time{}
+	}
+	quiet := c.at.heard(n)
+	switch {
+	case quiet == nil:
+		return v.stats, c.clock.Now()
+	case c.forgotten(quiet):
+		return nil, time.Time{}
+	}
+	return quiet.stats[v.id], quiet.since
 }
 
 // nodeResource is a node's entry in cluster/resources. What it has and uses is shown to those alone who may audit it
 // (extract_node_stats in PVE::API2Tools).
 func (c *call) nodeResource(n *node) map[string]any {
-	out := map[string]any{"type": "node", "id": "node/" + string(n.Name), "node": n.Name, "status": n.status()}
+	out := map[string]any{"type": "node", "id": "node/" + string(n.Name), "node": n.Name, "status": c.statusOf(n), "cgroup-mode": 2}
 	if c.version == V92 {
-		out["hastate"] = n.status()
+		out["hastate"] = c.statusOf(n)
 	}
-	if !n.online {
-		return out
-	}
-	out["cgroup-mode"] = 2
-	if c.may(c.who, "/nodes/"+string(n.Name), "Sys.Audit") {
-		maps.Copy(out, c.nodeUsage(n).entry())
-	}
+	maps.Copy(out, c.figuresOf(n))
 	return out
 }
 
@@ -159,19 +169,19 @@ func (c *call) storageResources() []any {
 	for _, s := range c.storages {
 		for _, n := range c.nodes {
 			if s.onNode(n.Name) && c.canSeeStorage(s.id) {
-				out = append(out, s.resource(n))
+				out = append(out, c.storageResource(s, n))
 			}
 		}
 	}
 	return out
 }
 
-func (s *storage) resource(n *node) map[string]any {
+func (c *call) storageResource(s *storage, n *node) map[string]any {
 	out := map[string]any{
 		"type": "storage", "id": "storage/" + string(n.Name) + "/" + string(s.id), "node": n.Name, "storage": s.id, "status": "available",
 		"plugintype": s.typ, "content": strings.Join(s.content, ","), "shared": pveBool(s.shared), "disk": s.total - s.free(n.Name), "maxdisk": s.total,
 	}
-	if !n.online {
+	if c.forgotten(c.at.heard(n)) {
 		out["status"] = "unknown"
 		delete(out, "disk")
 		delete(out, "maxdisk")

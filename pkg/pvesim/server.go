@@ -80,7 +80,7 @@ func (w *World) nodeNames() []proxmox.NodeName {
 	return out
 }
 
-// ServeNode serves the world as the API of that node. While the node is down, connections to it are closed.
+// ServeNode serves the world as the API of that node. While the node or its pveproxy is down, connections to it are closed.
 func ServeNode(w *World, name proxmox.NodeName, addr string) (*Server, error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
@@ -163,12 +163,12 @@ func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 // Handler serves the API of one node. It needs a server that speaks HTTP/1.1, because it sets the reason phrase itself.
 func (w *World) Handler(name proxmox.NodeName) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		if w.down(name) {
-			drop(out)
-			return
-		}
 		if strings.HasPrefix(r.URL.Path, "/pvesim/") {
 			w.control(out, r)
+			return
+		}
+		if w.down(name) != "" {
+			drop(out)
 			return
 		}
 		answer, dropped := w.roundTrip(r, name)
@@ -189,11 +189,18 @@ func drop(out http.ResponseWriter) {
 	}
 }
 
-func (w *World) down(name proxmox.NodeName) bool {
+// down says why no connection to the node's API can be made; empty if it can.
+func (w *World) down(name proxmox.NodeName) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := w.node(name)
-	return n == nil || !n.online
+	switch {
+	case n == nil || !n.online:
+		return "no route to host"
+	case n.daemons[PVEProxy] == daemonStopped:
+		return "connection refused"
+	}
+	return ""
 }
 
 // roundTrip serves one HTTP request; dropped means that no answer is given.
@@ -247,8 +254,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		in.Body = http.NoBody
 	}
 	defer func() { _ = in.Body.Close() }()
-	if t.world.down(t.node) {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("connect to %s: no route to host", t.node)}
+	if reason := t.world.down(t.node); reason != "" {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("connect to %s: %s", t.node, reason)}
 	}
 	answer, dropped := t.world.roundTrip(in, t.node)
 	if dropped {

@@ -28,7 +28,11 @@ func (w *World) apply(e *edit, v *vm) reply {
 	if ch.pending == nil {
 		ch.pending = map[string]pendingValue{}
 	}
-	if r := ch.run(e); r.failed() {
+	r := ch.run(e)
+	if msg := w.writeRefusal(v, workerPID); msg != "" && !r.failed() {
+		r = fail("%s", msg)
+	}
+	if r.failed() {
 		for _, key := range ch.made {
 			w.removeVolume(key)
 		}

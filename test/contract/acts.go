@@ -58,9 +58,21 @@ var acts = []act{
 	{scenario: "09-agent", before: 45, wait: 2 * time.Minute},
 	{scenario: "09-agent", before: 64, wait: 10 * time.Second},
 	// «pve3 offline», «no quorum», «all back»
-	{scenario: "13-trouble", before: 18, wait: quiet, do: func(s *stage) { s.StopNode("pve3") }},
-	{scenario: "13-trouble", before: 42, wait: quiet, do: func(s *stage) { s.StopNode("pve2") }},
-	{scenario: "13-trouble", before: 71, wait: quiet, do: func(s *stage) { s.StartNode("pve2"); s.StartNode("pve3") }},
+	// 1301 and 1302 run later on and were stopped at the start. 8.4 was asked before pvestatd told of 1302.
+	{scenario: "13-trouble", before: 18, wait: quiet, calls: []Exchange{post("/nodes/pve2/qemu/1301/status/start", "{}")}},
+	{scenario: "13-trouble", before: 18, calls: []Exchange{post("/nodes/pve3/qemu/1302/status/start", "{}")}},
+	{scenario: "13-trouble", version: "9.2", before: 18, wait: quiet},
+	{scenario: "13-trouble", before: 18, do: func(s *stage) { s.CutLink("pve3") }},
+	{scenario: "13-trouble", before: 42, do: func(s *stage) { s.CutLink("pve2") }},
+	{scenario: "13-trouble", before: 71, wait: quiet, do: func(s *stage) { s.MendLink("pve2"); s.MendLink("pve3") }},
+	// «pvedaemon workers of pve3 frozen: 596 after 30 s»
+	{scenario: "13-trouble", before: 79, do: func(s *stage) { s.FreezeDaemon("pve3", pvesim.PVEDaemon) }},
+	{scenario: "13-trouble", before: 80, do: func(s *stage) { s.ThawDaemon("pve3", pvesim.PVEDaemon) }},
+	// «pveproxy stopped on pve3», «pvedaemon stopped on pve2»
+	{scenario: "13b-daemons-down", before: 1, do: func(s *stage) { s.StopDaemon("pve3", pvesim.PVEProxy) }},
+	{scenario: "13b-daemons-down", before: 21, do: func(s *stage) { s.StartDaemon("pve3", pvesim.PVEProxy) }},
+	{scenario: "13b-daemons-down", before: 22, do: func(s *stage) { s.StopDaemon("pve2", pvesim.PVEDaemon) }},
+	{scenario: "13b-daemons-down", before: 36, do: func(s *stage) { s.StartDaemon("pve2", pvesim.PVEDaemon) }},
 	// «before this call VM 1400 was migrated back from pve2 to pve1 (that call is not recorded)»
 	{scenario: "14-migration", before: 15, calls: []Exchange{post("/nodes/pve2/qemu/1400/migrate", `{"target":"pve1"}`)}},
 }

@@ -39,7 +39,7 @@ func amended(e Exchange) Exchange {
 	}
 	if m := expected.FindStringSubmatch(e.Note); m != nil {
 		_, _ = fmt.Sscan(m[1], &e.Status)
-		e.Reason = m[2]
+		e.Reason, e.Body = m[2], ""
 	}
 	return e
 }
