@@ -18,6 +18,8 @@ var drawn = regexp.MustCompile(strings.Join([]string{
 	`(?P<temporary>\.tmp\.\d+)`,
 	`(?P<creation>creation-qemu=[0-9.]+)`,
 	`(?P<ctime>ctime=\d+)`,
+	`(?P<machine>\bpc-(?:i440fx|q35)-[0-9.]+(?:\+pve\d+)?)`,
+	`(?P<qemu>QEMU version '[0-9.]+')`,
 	`(?P<date>\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\b)`,
 }, "|"))
 
@@ -63,10 +65,10 @@ func (p *Pairs) Clone() *Pairs {
 	return &Pairs{chosen: maps.Clone(p.chosen), here: maps.Clone(p.here), there: maps.Clone(p.there)}
 }
 
-// Choose notes the MAC addresses and UUIDs in a text that the recorder chose.
+// Choose notes the MAC addresses, UUIDs and machine types in a text that the recorder chose.
 func (p *Pairs) Choose(s string) {
 	for _, x := range pieces(s) {
-		if _, known := p.here[key(x)]; !known && (x.kind == "mac" || x.kind == "uuid") {
+		if _, known := p.here[key(x)]; !known && (x.kind == "mac" || x.kind == "uuid" || x.kind == "machine") {
 			p.chosen[key(x)] = true
 		}
 	}
@@ -130,8 +132,18 @@ func (p *Pairs) samePiece(want, got piece) bool {
 		return true
 	case "mac", "uuid":
 		return p.sameIdentity(want, got)
+	case "machine":
+		return p.sameMachine(want, got)
 	}
 	return true
+}
+
+// sameMachine compares machine types. Where a server pins the version it takes that of its QEMU, which differs.
+func (p *Pairs) sameMachine(want, got piece) bool {
+	if p.chosen[key(want)] {
+		return want.text == got.text
+	}
+	return strings.HasPrefix(want.text, "pc-q35") == strings.HasPrefix(got.text, "pc-q35")
 }
 
 // sameIdentity compares a MAC address or UUID. What differs is learned all the same, so that one miss is not counted again

@@ -46,13 +46,16 @@ type replay struct {
 	csrf       string
 	undo       func()
 	concurrent map[int]Answer
+	// refused are concurrent calls that were refused at once where in the recording their tasks were.
+	refused map[int]bool
 }
 
 // Replay sends the requests of a recording to the target, does what the recorder did beside them, and compares the answers.
 // The world is the simulated one behind the target, or nil.
 func Replay(ctx context.Context, r *Recording, target Target, world *pvesim.World) ([]Result, error) {
 	p := &replay{
-		target: target, recording: r, world: world, pairs: NewPairs(), upids: map[int]proxmox.UPID{}, concurrent: map[int]Answer{}, changed: target.Clock.Now(),
+		target: target, recording: r, world: world, pairs: NewPairs(), upids: map[int]proxmox.UPID{}, concurrent: map[int]Answer{}, refused: map[int]bool{},
+		changed: target.Clock.Now(),
 	}
 	for _, g := range r.Setup.Guests {
 		for _, value := range g.Config {
@@ -125,6 +128,9 @@ func (r *replay) play(ctx context.Context, i int) ([]string, error) {
 		seconds, _ := strconv.Atoi(m[1])
 		r.target.sleep(time.Duration(seconds) * time.Second)
 	}
+	if r.refused[e.TaskOf] {
+		return nil, nil
+	}
 	if missing := r.findTask(ctx, e); missing != "" {
 		return []string{missing}, nil
 	}
@@ -156,7 +162,10 @@ func (r *replay) exchange(ctx context.Context, e Exchange) (Answer, []string, er
 		return answer, nil, err
 	case e.Concurrent:
 		answer, err := r.sendTogether(ctx, e)
-		return answer, Compare(e, answer, r.pairs, settled), err
+		if err != nil || r.refused[e.Seq] {
+			return answer, nil, err
+		}
+		return answer, Compare(e, answer, r.pairs, settled), nil
 	case e.Phase:
 		return r.lookFor(ctx, e, settled)
 	}
@@ -265,6 +274,6 @@ func (r *replay) recordedExit(seq int) string {
 // lostAtOnce takes a call that was refused at once for what its task was refused in the recording: that is incidental, too.
 func (r *replay) lostAtOnce(e Exchange) {
 	if answer := r.concurrent[e.Seq]; answer.Status == 500 && answer.Reason == r.recordedExit(e.Seq) {
-		r.concurrent[e.Seq] = Answer{Status: e.Status, Reason: e.Reason, Body: e.Body}
+		r.refused[e.Seq] = true
 	}
 }
