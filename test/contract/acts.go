@@ -57,6 +57,10 @@ var acts = []act{
 	// the recorder waited until the guest agent answered
 	{scenario: "09-agent", before: 45, wait: 2 * time.Minute},
 	{scenario: "09-agent", before: 64, wait: 10 * time.Second},
+	// pve2's and pve3's VMs run though the setup says that they are stopped: what started them was not recorded
+	{scenario: "13-trouble", before: 18, calls: []Exchange{post("/nodes/pve2/qemu/1301/status/start", "")}, wait: 35 * time.Second},
+	{scenario: "13-trouble", before: 18, calls: []Exchange{post("/nodes/pve3/qemu/1302/status/start", "")}},
+	{scenario: "13-trouble", version: "9.2", before: 18, wait: settling},
 	// «pve3 offline», «no quorum», «all back»
 	// 1301 and 1302 run later on and were stopped at the start. 8.4 was asked before pvestatd told of 1302.
 	{scenario: "13-trouble", before: 18, wait: quiet, calls: []Exchange{post("/nodes/pve2/qemu/1301/status/start", "{}")}},

@@ -65,7 +65,7 @@ func (r *replay) authorize(ctx context.Context, e Exchange, req *http.Request) e
 	if !ok {
 		return fmt.Errorf("exchange %d: the setup names no token for %s", e.Seq, e.As)
 	}
-	req.Header.Set("Authorization", authorization(t.User+"!"+t.Name, r.target.Token(t)))
+	req.Header.Set("Authorization", authorization(t.id(), r.target.Secrets[t.id()]))
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (r *replay) token(e Exchange) (SetupToken, bool) {
 		}
 	}
 	for _, t := range r.recording.Setup.Tokens {
-		if (wanted == "" && (t.User == rootUser) == (e.As == "root-token")) || t.User+"!"+t.Name == wanted {
+		if (wanted == "" && (t.User == rootUser) == (e.As == "root-token")) || t.id() == wanted {
 			return t, true
 		}
 	}
@@ -88,7 +88,7 @@ func (r *replay) token(e Exchange) (SetupToken, bool) {
 func (r *replay) otherHeader(note string) string {
 	header := others[note]
 	for _, t := range r.recording.Setup.Tokens {
-		header = strings.ReplaceAll(header, "{"+t.User+"!"+t.Name+"}", r.target.Token(t))
+		header = strings.ReplaceAll(header, "{"+t.id()+"}", r.target.Secrets[t.id()])
 	}
 	return header
 }

@@ -14,8 +14,6 @@ import (
 )
 
 const (
-	// think is the recorder's time between two requests.
-	think = 20 * time.Millisecond
 	// pollTask is how often a task is asked for its status.
 	pollTask = 200 * time.Millisecond
 	// maxTask is how long a task is waited for.
@@ -53,15 +51,7 @@ type replay struct {
 // Replay sends the requests of a recording to the target, does what the recorder did beside them, and compares the answers.
 // The world is the simulated one behind the target, or nil.
 func Replay(ctx context.Context, r *Recording, target Target, world *pvesim.World) ([]Result, error) {
-	p := &replay{
-		target: target, recording: r, world: world, pairs: NewPairs(), upids: map[int]proxmox.UPID{}, concurrent: map[int]Answer{}, refused: map[int]bool{},
-		changed: target.Clock.Now(),
-	}
-	for _, g := range r.Setup.Guests {
-		for _, value := range g.Config {
-			p.pairs.Choose(fmt.Sprint(value))
-		}
-	}
+	p := newReplay(r, target, world)
 	var out []Result
 	for i, e := range r.Exchanges {
 		if err := ctx.Err(); err != nil {
@@ -82,6 +72,21 @@ func Replay(ctx context.Context, r *Recording, target Target, world *pvesim.Worl
 		p.undo()
 	}
 	return out, nil
+}
+
+func newReplay(r *Recording, target Target, world *pvesim.World) *replay {
+	p := &replay{
+		target: target, recording: r, world: world, pairs: NewPairs(), upids: map[int]proxmox.UPID{}, concurrent: map[int]Answer{}, refused: map[int]bool{},
+		changed: target.Clock.Now(),
+	}
+	for _, g := range r.Setup.Guests {
+		for name, value := range g.Config {
+			if name != "vmgenid" || world != nil {
+				p.pairs.Choose(fmt.Sprint(value))
+			}
+		}
+	}
+	return p
 }
 
 // AllMissed are the results of a recording that cannot be replayed at all.
@@ -178,7 +183,7 @@ func (r *replay) exchange(ctx context.Context, e Exchange) (Answer, []string, er
 
 // send makes the request of an exchange.
 func (r *replay) send(ctx context.Context, e Exchange) (Answer, error) {
-	r.target.sleep(think)
+	r.target.sleep(r.target.Think)
 	req, err := r.pairs.request(ctx, e, r.target.Origin)
 	if err != nil {
 		return Answer{}, err
@@ -263,9 +268,8 @@ func (r *replay) rivals(e Exchange) []Exchange {
 // recordedExit is the exit status of the task that the exchange started.
 func (r *replay) recordedExit(seq int) string {
 	for _, e := range r.recording.Exchanges {
-		if body, _ := e.Body.(map[string]any); e.TaskOf == seq && strings.HasSuffix(e.Path, "/status") {
-			data, _ := body["data"].(map[string]any)
-			return fmt.Sprint(data["exitstatus"])
+		if e.TaskOf == seq && strings.HasSuffix(e.Path, "/status") {
+			return exitOf(e.Body)
 		}
 	}
 	return ""

@@ -92,7 +92,9 @@ type SetupToken struct {
 	Expire  int64  `json:"expire"`
 }
 
-// secretOf is the secret that a token gets in a simulated world.
+func (t SetupToken) id() string { return t.User + "!" + t.Name }
+
+// secret is what a token gets in a simulated world.
 func (t SetupToken) secret() string { return "secret-of-" + t.User + "-" + t.Name }
 
 // password is that of every user in a simulated world. Recordings have this word in place of real passwords.

@@ -22,15 +22,19 @@ func Simulated(r *Recording) (Target, *pvesim.World, error) {
 	now := clock.RealClock{}
 	now.Sleep(r.began().Add(-started).Sub(now.Now()))
 	w, err := pvesim.NewWorld(
-		pvesim.FromState(StateOf(r)), pvesim.WithVersion(pvesim.Version(r.Version)), pvesim.WithSpeed(1), pvesim.WithGuests(guests), pvesim.WithClock(now))
+		pvesim.FromState(StateOf(r)), pvesim.WithVersion(pvesim.Version(r.Version)), pvesim.WithSpeed(1), pvesim.WithGuests(Guests), pvesim.WithClock(now))
 	if err != nil {
 		return Target{}, nil, fmt.Errorf("build the world of %s: %w", r.Scenario, err)
 	}
 	now.Sleep(started)
+	secrets := map[string]string{}
+	for _, t := range r.Setup.Tokens {
+		secrets[t.id()] = t.secret()
+	}
 	return Target{
 		Origin: "https://pve",
 		Via:    func(node string) http.RoundTripper { return w.Transport(proxmox.NodeName(node)) },
-		Clock:  now, Token: SetupToken.secret, Password: password,
+		Clock:  now, Think: think, Secrets: secrets, Password: password,
 	}, w, nil
 }
 
@@ -49,9 +53,13 @@ func (r *Recording) began() time.Time {
 	return time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
 }
 
+// think is the recorder's time between two requests.
+const think = 20 * time.Millisecond
+
 // deaf guests ignore a shutdown: the recorded VMs had empty disks.
 type deaf struct{ pvesim.Guest }
 
 func (deaf) Shutdown() (time.Duration, bool) { return 0, false }
 
-func guests(id proxmox.VMID) pvesim.Guest { return deaf{pvesim.Inert(id)} }
+// Guests makes what ran inside the recorded VMs.
+func Guests(id proxmox.VMID) pvesim.Guest { return deaf{pvesim.Inert(id)} }

@@ -158,8 +158,11 @@ func isCached(route string, entry map[string]any) bool {
 	return kind == "qemu" && (route == "GET /cluster/resources" || strings.HasPrefix(route, "GET /pools"))
 }
 
-// ofHost is what an inventory says of a node only when there are rrd data; the recorded cluster had none.
-var ofHost = []string{"cpu", "maxcpu", "mem", "maxmem", "disk", "maxdisk", "uptime", "level", "cgroup-mode"}
+// ofHost is what an inventory says of a node only when there are rrd data; the recorded 9.2 had none and said unknown.
+var ofHost = []string{"status", "cpu", "maxcpu", "mem", "maxmem", "disk", "maxdisk", "uptime", "level", "cgroup-mode"}
+
+// ofMachine is what an inventory says of the test machine: how large it is.
+var ofMachine = []string{"maxmem", "maxdisk"}
 
 // ofStatus is what pvestatd tells of a VM; the rest comes from its config at once.
 var ofStatus = []string{
@@ -169,13 +172,12 @@ var ofStatus = []string{
 // cachedEntry takes out of two entries what cannot be compared: of nodes what needs rrd data, of VMs, unless all is
 // settled, what pvestatd has told one side but not yet the other.
 func (c *comparison) cachedEntry(want, got map[string]any) (wanted, given map[string]any) {
-	if want["type"] == "node" && want["status"] == "unknown" {
-		return without(want, append(ofHost, "status")), without(got, append(ofHost, "status"))
-	}
-	if want["type"] == "node" {
+	switch {
+	case want["type"] == "node" && want["status"] == "unknown" && got["status"] != "offline":
 		return without(want, ofHost), without(got, ofHost)
-	}
-	if c.settled {
+	case want["type"] == "node":
+		return without(want, ofMachine), without(got, ofMachine)
+	case c.settled:
 		return want, got
 	}
 	return without(want, ofStatus), without(got, ofStatus)

@@ -18,8 +18,10 @@ type Target struct {
 	Origin string
 	// Clock is the target's: a fake one makes waiting free.
 	Clock clock.Clock
-	// Token is the secret of an API token, "" if the target has no such token.
-	Token func(t SetupToken) string
+	// Think is the time between two requests.
+	Think time.Duration
+	// Secrets of API tokens by their ID, user!name.
+	Secrets map[string]string
 	// Password is that of root@pam.
 	Password string
 }

@@ -53,17 +53,26 @@ func (r *replay) waited(i int) bool {
 	return true
 }
 
-// waitFor waits until the task has ended.
-func (r *replay) waitFor(ctx context.Context, upid proxmox.UPID) {
+// waitFor waits until the task has ended and returns its exit status.
+func (r *replay) waitFor(ctx context.Context, upid proxmox.UPID) string {
 	parts := strings.Split(string(upid), ":")
 	if len(parts) < 2 {
-		return
+		return ""
 	}
 	status := Exchange{As: "root-token", Method: "GET", Path: "/nodes/" + parts[1] + "/tasks/" + string(upid) + "/status"}
 	for end := r.target.Clock.Now().Add(maxTask); r.target.Clock.Now().Before(end) && ctx.Err() == nil; r.target.sleep(pollTask) {
 		answer, err := r.send(ctx, status)
 		if err != nil || taskStatus(answer.Body) != "running" {
-			return
+			return exitOf(answer.Body)
 		}
 	}
+	return "still running"
+}
+
+// exitOf is the exit status that an answer of …/tasks/{upid}/status names.
+func exitOf(body any) string {
+	o, _ := body.(map[string]any)
+	data, _ := o["data"].(map[string]any)
+	exit, _ := data["exitstatus"].(string)
+	return exit
 }
