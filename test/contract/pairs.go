@@ -20,6 +20,10 @@ var drawn = regexp.MustCompile(strings.Join([]string{
 	`(?P<ctime>ctime=\d+)`,
 	`(?P<machine>\bpc-(?:i440fx|q35)-[0-9.]+(?:\+pve\d+)?)`,
 	`(?P<qemu>QEMU version '[0-9.]+')`,
+	`(?P<moment>\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b)`,
+	`(?P<duration>\bduration \d\d:\d\d:\d\d\b)`,
+	`(?P<speed>\b[0-9.]+ [KMG]?i?B/s(?: - downtime \d+ ms)?)`,
+	`(?P<moved>\btransferred [0-9.]+ [KMG]?i?B\b)`,
 	`(?P<date>\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\b)`,
 }, "|"))
 

@@ -159,7 +159,7 @@ func isCached(route string, entry map[string]any) bool {
 }
 
 // ofHost is what an inventory says of a node only when there are rrd data; the recorded 9.2 had none and said unknown.
-var ofHost = []string{"status", "cpu", "maxcpu", "mem", "maxmem", "disk", "maxdisk", "uptime", "level", "cgroup-mode"}
+var ofHost = []string{"cpu", "maxcpu", "mem", "maxmem", "disk", "maxdisk", "uptime", "level", "cgroup-mode"}
 
 // ofMachine is what an inventory says of the test machine: how large it is.
 var ofMachine = []string{"maxmem", "maxdisk"}
@@ -173,7 +173,9 @@ var ofStatus = []string{
 // settled, what pvestatd has told one side but not yet the other.
 func (c *comparison) cachedEntry(want, got map[string]any) (wanted, given map[string]any) {
 	switch {
-	case want["type"] == "node" && want["status"] == "unknown" && got["status"] != "offline":
+	case want["type"] == "node" && want["status"] == "unknown" && got["status"] == "online":
+		return without(want, append(ofHost, "status")), without(got, append(ofHost, "status"))
+	case want["type"] == "node" && want["maxcpu"] == nil:
 		return without(want, ofHost), without(got, ofHost)
 	case want["type"] == "node":
 		return without(want, ofMachine), without(got, ofMachine)
