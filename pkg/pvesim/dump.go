@@ -30,6 +30,7 @@ func (w *World) State() State {
 		s.VMs = append(s.VMs, w.vmSpec(w.vms[id]))
 	}
 	w.dumpAccess(&s)
+	w.dumpTasks(&s)
 	return s
 }
 

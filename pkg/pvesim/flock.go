@@ -11,7 +11,7 @@ import (
 // flockTimeout is how long qemu-server waits for a VM's lock file (PVE::AbstractConfig::lock_config).
 const flockTimeout = 10 * time.Second
 
-// cloneFlockTimeout is what a clone waits for its source and target.
+// cloneFlockTimeout is what a clone waits for the lock file of its source, and of its target.
 const cloneFlockTimeout = time.Second
 
 // flock is the lock file /var/lock/qemu-server/lock-<vmid>.conf.
@@ -36,6 +36,8 @@ type lockRequest struct {
 	id      proxmox.VMID
 	shared  bool
 	timeout time.Duration
+	// patient requests wait without end, and refused is not called.
+	patient bool
 	granted func()
 	refused func(reason string)
 }
@@ -51,7 +53,7 @@ func (w *World) acquire(r lockRequest) {
 	waiter := &flockWaiter{shared: r.shared, granted: r.granted}
 	l.waiting = append(l.waiting, waiter)
 	w.grant(r.id)
-	if waiter.gone {
+	if waiter.gone || r.patient {
 		return
 	}
 	w.after(r.timeout, func() {

@@ -37,6 +37,11 @@ func (w *World) load(s State) error {
 			return err
 		}
 	}
+	for _, t := range s.Tasks {
+		if err := w.loadTask(t); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

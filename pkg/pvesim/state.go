@@ -258,8 +258,9 @@ type PCIMappingSpec struct {
 // TaskSpec is a task that has ended.
 type TaskSpec struct {
 	UPID proxmox.UPID `json:"upid"`
-	// Exit is OK, WARNINGS: n, or the text of the error.
-	Exit  string    `json:"exit"`
-	Ended time.Time `json:"ended"`
+	// Exit is OK, WARNINGS: n, or the text of the error. Empty means OK.
+	Exit string `json:"exit"`
+	// Ended is the end; zero means the start, which the UPID tells.
+	Ended time.Time `json:"ended,omitzero"`
 	Log   []string  `json:"log,omitempty"`
 }

@@ -27,6 +27,10 @@ type task struct {
 	vms []proxmox.VMID
 	// undo runs when the task is stopped before its end.
 	undo func(reason string)
+	// stopped replaces the end of a task that is stopped, for workers that need time to clean up.
+	stopped func()
+	// asked tells that the task was told to stop.
+	asked bool
 	// holds are the lock files to give back at the end.
 	holds []proxmox.VMID
 }
@@ -44,10 +48,30 @@ type taskList struct {
 	all    []*task
 	byUPID map[proxmox.UPID]*task
 	active map[*task]bool
+	// recent are the last finished tasks of each node, the latest last.
+	recent map[proxmox.NodeName][]*task
 }
 
+// recentTasks is how many finished tasks of a node are spread in the cluster (PVE::RESTEnvironment::active_workers).
+const recentTasks = 25
+
 func newTaskList() *taskList {
-	return &taskList{byUPID: map[proxmox.UPID]*task{}, active: map[*task]bool{}}
+	return &taskList{byUPID: map[proxmox.UPID]*task{}, active: map[*task]bool{}, recent: map[proxmox.NodeName][]*task{}}
+}
+
+// add enters a task; one without an exit status is running.
+func (l *taskList) add(t *task) {
+	l.all = append(l.all, t)
+	l.byUPID[t.upid] = t
+	if l.active[t] = true; t.done() {
+		l.finish(t)
+	}
+}
+
+func (l *taskList) finish(t *task) {
+	delete(l.active, t)
+	list := append(l.recent[t.node], t)
+	l.recent[t.node] = list[max(0, len(list)-recentTasks):]
 }
 
 // start begins a task, runs its body, and returns its UPID. The body must end the task, at once or by a later event.
@@ -59,9 +83,7 @@ func (w *World) start(k taskKey, body func(*task)) proxmox.UPID {
 		pstart: uint32(now.Sub(w.born).Milliseconds()/10) + 100_000,
 	}
 	t.upid = proxmox.UPID(fmt.Sprintf("UPID:%s:%08X:%08X:%08X:%s:%s:%s:", k.node, t.pid, t.pstart, now.Unix(), k.typ, k.id, k.user))
-	w.tasks.all = append(w.tasks.all, t)
-	w.tasks.byUPID[t.upid] = t
-	w.tasks.active[t] = true
+	w.tasks.add(t)
 	body(t)
 	return t.upid
 }
@@ -84,18 +106,20 @@ func (t *task) end(reason string) {
 	if t.done() {
 		return
 	}
-	t.exit, t.ended, t.undo = "OK", t.world.clock.Now(), nil
+	t.exit = "OK"
 	if reason != "" {
 		t.exit = reason
 		t.logf("TASK ERROR: %s", reason)
 	} else {
 		t.logf("TASK OK")
 	}
-	t.releaseLocks()
+	t.leave()
 }
 
-func (t *task) releaseLocks() {
-	delete(t.world.tasks.active, t)
+// leave takes a task that has ended off the running ones and gives back its lock files.
+func (t *task) leave() {
+	t.ended, t.undo, t.stopped = t.world.clock.Now(), nil, nil
+	t.world.tasks.finish(t)
 	holds := t.holds
 	t.holds = nil
 	for _, id := range holds {
@@ -106,9 +130,12 @@ func (t *task) releaseLocks() {
 // lock waits for the VM's lock file and goes on under it; the lock is given back when the task ends.
 func (t *task) lock(r lockRequest) {
 	granted := r.granted
-	waited := true
+	granting, waited := true, false
 	r.granted = func() {
-		waited = false
+		granting = false
+		if waited && !t.done() {
+			t.logf(" OK")
+		}
 		if t.done() {
 			t.world.release(r.id)
 			return
@@ -120,14 +147,20 @@ func (t *task) lock(r lockRequest) {
 		r.refused = t.end
 	}
 	t.world.acquire(r)
-	if waited && !t.done() {
+	if granting && !t.done() {
+		waited = true
 		t.logf("trying to acquire lock...")
 	}
 }
 
 // stop aborts a running task, as DELETE on it does.
 func (t *task) stop() {
-	if t.done() {
+	if t.done() || t.asked {
+		return
+	}
+	t.asked = true
+	if t.stopped != nil {
+		t.stopped()
 		return
 	}
 	undo := t.undo
@@ -142,8 +175,8 @@ func (t *task) kill() {
 	if t.done() {
 		return
 	}
-	t.exit, t.ended, t.undo = "unexpected status", t.world.clock.Now(), nil
-	t.releaseLocks()
+	t.exit = "unexpected status"
+	t.leave()
 }
 
 // owner splits the user of a task into the user and the token's name.
@@ -168,4 +201,33 @@ func (w *World) RunningTasks() int {
 	defer w.mu.Unlock()
 	w.runDue()
 	return len(w.tasks.active)
+}
+
+// loadTask enters a task that has ended. The error quotes a UPID that is none or that is taken.
+func (w *World) loadTask(s TaskSpec) error {
+	id, err := s.UPID.Parse()
+	switch {
+	case err != nil:
+		return fmt.Errorf("add task: %w", err)
+	case w.tasks.byUPID[s.UPID] != nil:
+		return fmt.Errorf("add task %s: there is one", s.UPID)
+	}
+	orDefault(&s.Exit, "OK")
+	if s.Ended.IsZero() {
+		s.Ended = id.Started
+	}
+	w.tasks.add(&task{
+		world: w, upid: s.UPID, node: id.Node, pid: uint32(id.PID), pstart: uint32(id.PStart), typ: id.Type, id: id.ID, user: id.User,
+		started: id.Started, ended: s.Ended, exit: s.Exit, log: slices.Clone(s.Log),
+	})
+	return nil
+}
+
+// dumpTasks adds the tasks that have ended.
+func (w *World) dumpTasks(s *State) {
+	for _, t := range w.tasks.all {
+		if t.done() {
+			s.Tasks = append(s.Tasks, TaskSpec{UPID: t.upid, Exit: t.exit, Ended: t.ended, Log: slices.Clone(t.log)})
+		}
+	}
 }

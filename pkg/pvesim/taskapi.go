@@ -1,6 +1,7 @@
 package pvesim
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -8,9 +9,6 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
-
-// clusterTaskCount is how many finished tasks of a node pmxcfs spreads in the cluster (PVE::RESTEnvironment keeps 25).
-const clusterTaskCount = 25
 
 func taskRoutes() []Route {
 	filter := []schema.Param{
@@ -30,25 +28,33 @@ func taskRoutes() []Route {
 
 // theTask finds the task of the path; nil with the refusal otherwise. Others' tasks need a privilege on the node.
 func (c *call) theTask(privilege string) (*task, reply) {
-	upid := proxmox.UPID(c.params["upid"])
-	id, err := upid.Parse()
-	if err != nil {
-		return nil, invalidParam("upid", "unable to parse worker upid")
+	id, refused := c.taskID()
+	if refused.failed() {
+		return nil, refused
 	}
-	t := c.tasks.byUPID[upid]
+	t := c.tasks.byUPID[proxmox.UPID(c.params["upid"])]
 	if t == nil || id.Node != c.node.Name {
 		return nil, invalidParam("upid", "no such task")
 	}
-	if path := "/nodes/" + string(c.node.Name); !c.owns(t) && !c.mayAny(c.who, path, privilege) {
+	if path := "/nodes/" + string(c.node.Name); !c.owns(id.User) && !c.mayAny(c.who, path, privilege) {
 		return nil, denied(path, privilege)
 	}
 	return t, reply{}
 }
 
-// owns tells whether the task was started by the caller's user or token.
-func (c *call) owns(t *task) bool {
-	user, _ := t.owner()
-	return t.user == c.who.name() || (c.who.token == nil && user == c.who.user.id)
+// taskID takes the UPID of the path apart.
+func (c *call) taskID() (proxmox.TaskID, reply) {
+	id, err := proxmox.UPID(c.params["upid"]).Parse()
+	if err != nil || id.Type == "" || id.User == "" {
+		return id, invalidParam("upid", "unable to parse worker upid")
+	}
+	return id, reply{}
+}
+
+// owns tells whether a task of that user is the caller's: a token has its own, a user those of its tokens, too.
+func (c *call) owns(user string) bool {
+	name, _, _ := strings.Cut(user, "!")
+	return user == c.who.name() || (c.who.token == nil && name == c.who.user.id)
 }
 
 func taskIndex(*call) reply { return ok([]map[string]string{{"name": "log"}, {"name": "status"}}) }
@@ -76,30 +82,48 @@ func taskStatus(c *call) reply {
 	return ok(out)
 }
 
+// taskLog returns lines of a task's log. A task that has said nothing yet has one line that says so, because ExtJS does not
+// like empty lists (PVE::Tools::dump_logfile).
 func taskLog(c *call) reply {
-	upid := proxmox.UPID(c.params["upid"])
-	if _, err := upid.Parse(); err == nil && c.tasks.byUPID[upid] == nil {
-		r := ok([]map[string]any{{"n": 1, "t": "unable to open file - No such file or directory"}})
-		r.extra = map[string]any{"total": 1}
-		return r
-	}
-	t, refused := c.theTask("Sys.Audit")
-	if t == nil {
+	id, refused := c.taskID()
+	if refused.failed() {
 		return refused
 	}
-	if c.flag("download") {
+	if path := "/nodes/" + string(c.node.Name); !c.owns(id.User) && !c.mayAny(c.who, path, "Sys.Audit") {
+		return denied(path, "Sys.Audit")
+	}
+	t := c.tasks.byUPID[proxmox.UPID(c.params["upid"])]
+	switch {
+	case t == nil || t.node != c.node.Name:
+		return c.missingLog()
+	case c.flag("download"):
 		return reply{status: http.StatusOK, reason: "OK", text: strings.Join(t.log, "\n") + "\n"}
+	case len(t.log) == 0:
+		return logLines([]string{"no content"}, 0, 1)
 	}
 	start, limit := atoi(c.params["start"], 0), atoi(c.params["limit"], 50)
 	if limit == 0 {
 		limit = len(t.log)
 	}
+	return logLines(t.log, start, limit)
+}
+
+func logLines(log []string, start, limit int) reply {
 	lines := []map[string]any{}
-	for i := start; i < min(len(t.log), start+limit); i++ {
-		lines = append(lines, map[string]any{"n": i + 1, "t": t.log[i]})
+	for i := start; i < min(len(log), start+limit); i++ {
+		lines = append(lines, map[string]any{"n": i + 1, "t": log[i]})
 	}
 	r := ok(lines)
-	r.extra = map[string]any{"total": len(t.log)}
+	r.extra = map[string]any{"total": len(log)}
+	return r
+}
+
+// missingLog is the log of a task that the node does not know: one line, and on 8.4 not in a list.
+func (c *call) missingLog() reply {
+	r := logLines([]string{"unable to open file - No such file or directory"}, 0, 1)
+	if lines, isList := r.data.([]map[string]any); isList && c.version == V84 {
+		r.data = lines[0]
+	}
 	return r
 }
 
@@ -112,33 +136,51 @@ func stopTask(c *call) reply {
 	return ok(nil)
 }
 
-// clusterTasks lists the running and the last finished tasks of every node.
+// clusterTasks lists the running and the last finished tasks of every node. Who may not audit the whole cluster sees the
+// tasks of its user; a token sees none, because the tasks are compared without their tokens.
 func clusterTasks(c *call) reply {
 	out := []map[string]any{}
-	finished := map[proxmox.NodeName]int{}
-	for _, t := range slices.Backward(c.tasks.all) {
-		if t.done() {
-			if finished[t.node]++; finished[t.node] > clusterTaskCount {
-				continue
+	audit := c.mayAny(c.who, "/", "Sys.Audit")
+	for _, n := range c.nodes {
+		for _, t := range c.tasks.spread(n.Name) {
+			if user, _ := t.owner(); audit || user == c.who.name() {
+				out = append(out, t.summary())
 			}
 		}
-		if !c.owns(t) && !c.mayAny(c.who, "/nodes/"+string(t.node), "Sys.Audit") {
-			continue
-		}
-		entry := t.fields()
-		if t.done() {
-			entry["saved"], entry["endtime"], entry["status"] = "1", t.ended.Unix(), t.exit
-		}
-		out = append(out, entry)
 	}
 	return ok(out)
+}
+
+// spread are the tasks of a node that all nodes know of, the latest first.
+func (l *taskList) spread(name proxmox.NodeName) []*task {
+	out := slices.Clone(l.recent[name])
+	for t := range l.active {
+		if t.node == name {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b *task) int {
+		return cmp.Or(b.started.Compare(a.started), cmp.Compare(b.pid, a.pid))
+	})
+	return out
+}
+
+// summary is a task as the cluster's list shows it.
+func (t *task) summary() map[string]any {
+	out := t.fields()
+	if t.done() {
+		out["saved"], out["endtime"], out["status"] = "1", t.ended.Unix(), t.exit
+	} else {
+		out["pid"] = t.pid
+	}
+	return out
 }
 
 func listTasks(c *call) reply {
 	var found []*task
 	audit := c.mayAny(c.who, "/nodes/"+string(c.node.Name), "Sys.Audit")
 	for _, t := range slices.Backward(c.tasks.all) {
-		if t.node == c.node.Name && (audit || c.owns(t)) && c.wants(t) {
+		if t.node == c.node.Name && (audit || c.listsAsOwn(t)) && c.wants(t) {
 			found = append(found, t)
 		}
 	}
@@ -154,26 +196,46 @@ func listTasks(c *call) reply {
 	return r
 }
 
+// listsAsOwn tells whether a list shows the task to the caller as its own. The user of a running task is listed with the
+// token's name and compared so: a user sees the running tasks of its tokens only when they have ended.
+func (c *call) listsAsOwn(t *task) bool {
+	if t.done() {
+		return c.owns(t.user)
+	}
+	return t.user == c.who.name()
+}
+
 // wants is the filter of a node's task list.
 func (c *call) wants(t *task) bool {
-	switch c.params["source"] {
-	case "active":
-		if t.done() {
-			return false
-		}
-	case "all":
-	default:
-		if !t.done() {
-			return false
-		}
+	shown, _ := t.owner()
+	if !t.done() {
+		shown = t.user
 	}
-	return (!c.has("vmid") || t.id == c.params["vmid"]) &&
-		(!c.has("typefilter") || t.typ == c.params["typefilter"]) &&
+	return c.wantsSource(t.done()) &&
+		(!c.has("vmid") || t.id == c.params["vmid"]) &&
+		(c.params["typefilter"] == "" || t.typ == c.params["typefilter"]) &&
 		(!c.has("since") || t.started.Unix() >= int64(atoi(c.params["since"], 0))) &&
 		(!c.has("until") || t.started.Unix() <= int64(atoi(c.params["until"], 0))) &&
-		strings.Contains(t.user, c.params["userfilter"]) &&
-		(!c.flag("errors") || t.outcome() == "error") &&
-		(!c.has("statusfilter") || slices.Contains(schema.SplitList(c.params["statusfilter"]), t.outcome()))
+		strings.Contains(strings.ToLower(shown), strings.ToLower(c.params["userfilter"])) &&
+		c.wantsOutcome(t)
+}
+
+// wantsSource tells whether running or finished tasks are asked for.
+func (c *call) wantsSource(finished bool) bool {
+	switch c.params["source"] {
+	case "active":
+		return !finished
+	case "all":
+		return true
+	}
+	return finished
+}
+
+func (c *call) wantsOutcome(t *task) bool {
+	if c.flag("errors") {
+		return t.done() && t.outcome() != "ok" && t.outcome() != "warning"
+	}
+	return !c.has("statusfilter") || slices.Contains(schema.SplitList(c.params["statusfilter"]), t.outcome())
 }
 
 func (t *task) outcome() string {

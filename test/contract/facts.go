@@ -24,6 +24,10 @@ var facts = []fact{
 	// «storage small is a 12 MiB file system on pve1 only»
 	{"04a-template-clone", smallStorage},
 	{"04b-clone-phases", smallStorage},
+	// «target storage full: 40 MB into a 12 MiB file system», and 15.6 s for a clone at 2500 KiB/s: the disk is full of data
+	{"04a-template-clone", filled("local:403/vm-403-disk-0.qcow2")},
+	{"04b-clone-phases", filled("local:403/vm-403-disk-0.qcow2")},
+	{"12-tasks", filled("local:1200/vm-1200-disk-0.qcow2")},
 	// what 04a left: its clone of template 400 into the pool
 	{"04b-clone-phases", inPool("capi", 413)},
 }
@@ -33,6 +37,17 @@ func inPool(pool proxmox.PoolID, vmid proxmox.VMID) func(*pvesim.State) {
 		for i := range s.VMs {
 			if s.VMs[i].VMID == vmid {
 				s.VMs[i].Pool = pool
+			}
+		}
+	}
+}
+
+// filled gives a volume as much data as it has room for.
+func filled(id proxmox.VolumeID) func(*pvesim.State) {
+	return func(s *pvesim.State) {
+		for i := range s.Volumes {
+			if s.Volumes[i].ID == id {
+				s.Volumes[i].Used = s.Volumes[i].Size
 			}
 		}
 	}
