@@ -11,6 +11,8 @@ type leniency int
 const (
 	// anyValue compares the JSON type alone.
 	anyValue leniency = 1 << iota
+	// anyNumber is anyValue for numbers; texts must be equal.
+	anyNumber
 	// optional values may be missing on one side.
 	optional
 	// ignored values are not compared.
@@ -47,33 +49,33 @@ const (
 )
 
 var incidentals = []incidental{
-	{"", "uptime", anyValue, counters},
-	{"", "cpu", anyValue, counters},
-	{"", "mem", anyValue, counters},
-	{"", "memhost", anyValue, counters},
-	{"", "netin", anyValue, counters},
-	{"", "netout", anyValue, counters},
-	{"", "disk", anyValue, counters},
-	{"", "diskread", anyValue, counters},
-	{"", "diskwrite", anyValue, counters},
-	{"", "pressure*", anyValue, counters},
+	{"", "uptime", anyNumber, counters},
+	{"", "cpu", anyNumber, counters},
+	{"", "mem", anyNumber, counters},
+	{"", "memhost", anyNumber, counters},
+	{"", "netin", anyNumber, counters},
+	{"", "netout", anyNumber, counters},
+	{"", "disk", anyNumber, counters},
+	{"", "diskread", anyNumber, counters},
+	{"", "diskwrite", anyNumber, counters},
+	{"", "pressure*", anyNumber, counters},
 	{"GET /nodes/{node}/status", "data.wait", anyValue, counters},
 	{"GET /nodes/{node}/status", "data.idle", anyValue, counters},
 	{"GET /nodes/{node}/status", "data.loadavg[]", anyValue, counters},
 	{"GET /nodes/{node}/status", "data.ksm.shared", anyValue, counters},
-	{"", "starttime", anyValue, times},
-	{"", "endtime", anyValue, times},
-	{"", "ctime", anyValue, times},
-	{"", "snaptime", anyValue, times},
-	{"", "timestamp", anyValue, times},
+	{"", "starttime", anyNumber, times},
+	{"", "endtime", anyNumber, times},
+	{"", "ctime", anyNumber, times},
+	{"", "snaptime", anyNumber, times},
+	{"", "timestamp", anyNumber, times},
 	{"GET /nodes/{node}/qemu/{vmid}/agent/get-time", "data.result", anyValue, times},
-	{"", "pid", anyValue, processes},
-	{"", "pstart", anyValue, processes},
-	{"", "avail", anyValue, space},
-	{"", "used", anyValue, space},
-	{"", "used_fraction", anyValue, space},
-	{"", "free", anyValue, space},
-	{"", "available", anyValue, space},
+	{"", "pid", anyNumber, processes},
+	{"", "pstart", anyNumber, processes},
+	{"", "avail", anyNumber, space},
+	{"", "used", anyNumber, space},
+	{"", "used_fraction", anyNumber, space},
+	{"", "free", anyNumber, space},
+	{"", "available", anyNumber, space},
 	{"GET /nodes/{node}/status", "data.memory.total", anyValue, testMachine},
 	{"GET /nodes/{node}/status", "data.rootfs.total", anyValue, testMachine},
 	{"GET /nodes/{node}/status", "data.swap.total", anyValue, testMachine},

@@ -36,10 +36,11 @@ type replay struct {
 	target    Target
 	recording *Recording
 	// world is nil if the target is no simulated one.
-	world      *pvesim.World
-	pairs      *Pairs
-	upids      map[int]proxmox.UPID
-	changed    time.Time
+	world *pvesim.World
+	pairs *Pairs
+	upids map[int]proxmox.UPID
+	// changed is when a VM was last named by a request to change something, or its task ended.
+	changed    map[string]time.Time
 	ticket     string
 	csrf       string
 	undo       func()
@@ -77,9 +78,10 @@ func Replay(ctx context.Context, r *Recording, target Target, world *pvesim.Worl
 func newReplay(r *Recording, target Target, world *pvesim.World) *replay {
 	p := &replay{
 		target: target, recording: r, world: world, pairs: NewPairs(), upids: map[int]proxmox.UPID{}, concurrent: map[int]Answer{}, refused: map[int]bool{},
-		changed: target.Clock.Now(),
+		changed: map[string]time.Time{},
 	}
 	for _, g := range r.Setup.Guests {
+		p.changed[fmt.Sprint(g.VMID)] = target.Clock.Now()
 		for name, value := range g.Config {
 			if name != "vmgenid" || world != nil {
 				p.pairs.Choose(fmt.Sprint(value))
@@ -146,21 +148,39 @@ func (r *replay) play(ctx context.Context, i int) ([]string, error) {
 	if e.Method == "POST" && e.Path == "/access/ticket" {
 		r.learnTicket(answer.Body)
 	}
-	if e.Method != "GET" {
-		r.changed = r.target.Clock.Now()
-	}
 	if upid := upidOf(answer.Body); upid != "" {
 		r.upids[e.Seq] = proxmox.UPID(upid)
 		if r.waited(i) {
 			r.waitFor(ctx, proxmox.UPID(upid))
 		}
 	}
+	r.touch(e)
 	return diffs, nil
 }
 
+// number matches what may be a VMID.
+var number = regexp.MustCompile(`\b\d{3,9}\b`)
+
+// touch notes that an exchange may have changed VMs: by itself, or because it saw the end of a task that did.
+func (r *replay) touch(e Exchange) {
+	if e.Method == "GET" && e.TaskOf == 0 {
+		return
+	}
+	for _, id := range number.FindAllString(e.Path+" "+string(e.Params), -1) {
+		r.changed[id] = r.target.Clock.Now()
+	}
+	for _, x := range r.recording.Exchanges {
+		if x.Seq == e.TaskOf && x.TaskOf == 0 {
+			r.touch(x)
+		}
+	}
+}
+
+// settled tells whether pvestatd had the time to tell all nodes of a VM.
+func (r *replay) settled(vmid string) bool { return r.target.Clock.Since(r.changed[vmid]) >= settling }
+
 // exchange sends the request, as often as its kind wants, and compares.
 func (r *replay) exchange(ctx context.Context, e Exchange) (Answer, []string, error) {
-	settled := r.target.Clock.Since(r.changed) >= settling
 	switch {
 	case e.HeldOut:
 		answer, err := r.send(ctx, e)
@@ -170,15 +190,15 @@ func (r *replay) exchange(ctx context.Context, e Exchange) (Answer, []string, er
 		if err != nil || r.refused[e.Seq] {
 			return answer, nil, err
 		}
-		return answer, Compare(e, answer, r.pairs, settled), nil
+		return answer, Compare(e, answer, r.pairs, r.settled), nil
 	case e.Phase:
-		return r.lookFor(ctx, e, settled)
+		return r.lookFor(ctx, e)
 	}
 	answer, err := r.send(ctx, e)
 	if err != nil {
 		return answer, nil, err
 	}
-	return answer, Compare(e, answer, r.pairs, settled), nil
+	return answer, Compare(e, answer, r.pairs, r.settled), nil
 }
 
 // send makes the request of an exchange.
@@ -202,7 +222,7 @@ func (r *replay) send(ctx context.Context, e Exchange) (Answer, error) {
 var seen = regexp.MustCompile(`as seen ([0-9.]+)s after`)
 
 // lookFor asks until the answer agrees, at most some times as long as the recorder did.
-func (r *replay) lookFor(ctx context.Context, e Exchange, settled bool) (answer Answer, diffs []string, err error) {
+func (r *replay) lookFor(ctx context.Context, e Exchange) (answer Answer, diffs []string, err error) {
 	most := 2 * time.Second
 	if m := seen.FindStringSubmatch(e.Note); m != nil {
 		seconds, _ := strconv.ParseFloat(m[1], 64)
@@ -213,7 +233,7 @@ func (r *replay) lookFor(ctx context.Context, e Exchange, settled bool) (answer 
 			return answer, nil, err
 		}
 		pairs := r.pairs.Clone()
-		diffs = Compare(e, answer, pairs, settled)
+		diffs = Compare(e, answer, pairs, r.settled)
 		if len(diffs) == 0 || !r.target.Clock.Now().Before(end) {
 			r.pairs = pairs
 			return answer, diffs, nil

@@ -169,8 +169,8 @@ var ofStatus = []string{
 	"status", "name", "template", "cpu", "maxcpu", "mem", "maxmem", "memhost", "disk", "maxdisk", "uptime", "netin", "netout", "diskread", "diskwrite", "lock",
 }
 
-// cachedEntry takes out of two entries what cannot be compared: of nodes what needs rrd data, of VMs, unless all is
-// settled, what pvestatd has told one side but not yet the other.
+// cachedEntry takes out of two entries what cannot be compared: of nodes what needs rrd data, of VMs that are not settled
+// what pvestatd has told one side but not yet the other. A status unknown says that it has told the recorded node nothing.
 func (c *comparison) cachedEntry(want, got map[string]any) (wanted, given map[string]any) {
 	switch {
 	case want["type"] == "node" && want["status"] == "unknown" && got["status"] == "online":
@@ -179,7 +179,7 @@ func (c *comparison) cachedEntry(want, got map[string]any) (wanted, given map[st
 		return without(want, ofHost), without(got, ofHost)
 	case want["type"] == "node":
 		return without(want, ofMachine), without(got, ofMachine)
-	case c.settled:
+	case want["status"] != "unknown" && c.settled(fmt.Sprint(want["vmid"])):
 		return want, got
 	}
 	return without(want, ofStatus), without(got, ofStatus)
