@@ -51,7 +51,10 @@ var acts = []act{
 	}},
 	{scenario: "01-cluster-read", before: 64, calls: []Exchange{put("/cluster/options", `{"delete":"next-id"}`)}},
 	// «the disk file of VM 409 was removed by hand»
-	{scenario: "04a-template-clone", before: 1, do: func(s *stage) { s.RemoveFile("pve1", "local:409/vm-409-disk-0.qcow2") }},
+	{scenario: "04a-template-clone", before: 2, do: func(s *stage) { s.RemoveFile("pve1", "local:409/vm-409-disk-0.qcow2") }},
+	// «waits for the file lock 10 s», «the start request had waited for the clone»: 15 s lie between the UPIDs of 23 and 28
+	{scenario: "04b-clone-phases", before: 23, wait: 10 * time.Second},
+	{scenario: "04b-clone-phases", before: 27, wait: 15 * time.Second},
 	// «abort the clone», which had gone half its way
 	{scenario: "04b-clone-phases", before: 32, wait: 8 * time.Second},
 	// «the worker process was killed (like a reboot of the node in the middle of a clone)»
@@ -60,6 +63,14 @@ var acts = []act{
 	// «another process holds the VM file lock», «free again»
 	{scenario: "05-config", before: 323, do: func(s *stage) { s.undo = s.HoldLock(502) }},
 	{scenario: "05-config", before: 327, do: func(s *stage) { s.undo() }},
+	// «the worker process was killed»
+	{scenario: "04b-clone-phases", before: 39, wait: 3 * time.Second},
+	{scenario: "04b-clone-phases", before: 39, do: func(s *stage) { s.KillWorker(s.upids[38]) }},
+	// «the disk file of VM 409 was removed by hand»
+	{scenario: "04a-template-clone", before: 2, do: func(s *stage) { s.RemoveFile("pve1", "local:409/vm-409-disk-0.qcow2") }},
+	// «another process holds the VM file lock», «free again»
+	{scenario: "05-config", before: 323, do: func(s *stage) { s.undo = s.HoldLock(502) }},
+	{scenario: "05-config", before: 327, do: func(s *stage) { s.undo(); s.undo = nil }},
 	// the recorded HA manager had its time: «running now»
 	{scenario: "11-pools-ha-mapping", before: 63, wait: 20 * time.Second},
 	// the recorder waited until the guest agent answered

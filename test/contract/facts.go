@@ -28,6 +28,10 @@ var facts = []fact{
 	{"04a-template-clone", filled("local:403/vm-403-disk-0.qcow2")},
 	{"04b-clone-phases", filled("local:403/vm-403-disk-0.qcow2")},
 	{"12-tasks", filled("local:1200/vm-1200-disk-0.qcow2")},
+	// «VM 403 has a 40 MB disk of random data», «1200 has a 40 MB disk»
+	{"04a-template-clone", full("local:403/vm-403-disk-0.qcow2", 403)},
+	{"04b-clone-phases", full("local:403/vm-403-disk-0.qcow2", 403)},
+	{"12-tasks", full("local:1200/vm-1200-disk-0.qcow2", 1200)},
 	// what 04a left: its clone of template 400 into the pool
 	{"04b-clone-phases", inPool("capi", 413)},
 }
@@ -50,6 +54,13 @@ func filled(id proxmox.VolumeID) func(*pvesim.State) {
 				s.Volumes[i].Used = s.Volumes[i].Size
 			}
 		}
+	}
+}
+
+// full gives a VM of pve1 a volume of 40 MiB that takes all of them.
+func full(id proxmox.VolumeID, vmid proxmox.VMID) func(*pvesim.State) {
+	return func(s *pvesim.State) {
+		s.Volumes = append(s.Volumes, pvesim.VolumeSpec{ID: id, Node: "pve1", Content: "images", Format: "qcow2", VMID: vmid, Size: 40 << 20, Used: 40 << 20})
 	}
 }
 

@@ -1,0 +1,59 @@
+package contract_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/capve/cluster-api-provider-proxmox/test/contract"
+)
+
+// TestReplayOwnRecording replays a recording of our own: it uses learned values, held back answers, waits and tasks, and its
+// last line is made to differ.
+func TestReplayOwnRecording(t *testing.T) {
+	t.Parallel()
+	score := replay(t, filepath.Join("testdata", "recordings"), "9.2", "life")
+	if len(score.Results) != 11 {
+		t.Errorf("%d exchanges were compared, want 11: all but the one that was held back", len(score.Results))
+	}
+	misses := &strings.Builder{}
+	contract.WriteMisses(misses, score, nil)
+	want := "14 GET /nodes/pve1/qemu/100/config \n    status: want 200 OK, got 500 Configuration file 'nodes/pve1/qemu-server/100.conf' does not exist\n"
+	if misses.String() != want {
+		t.Errorf("misses\n%s\nwant\n%s", misses, want)
+	}
+	if got := score.Percent(); got < 90 || got > 91 {
+		t.Errorf("%.1f %% agree, want 10 of 11", got)
+	}
+}
+
+func TestReplayIsTheSameEveryTime(t *testing.T) {
+	t.Parallel()
+	dir := recordings(t)
+	first, second := replay(t, dir, "9.2", "12-tasks"), replay(t, dir, "9.2", "12-tasks")
+	for i := range first.Results {
+		if a, b := first.Results[i].Diffs, second.Results[i].Diffs; !slices.Equal(a, b) {
+			t.Errorf("exchange %d differs by\n%s\nand then by\n%s", first.Results[i].Exchange.Seq, strings.Join(a, "\n"), strings.Join(b, "\n"))
+		}
+	}
+}
+
+func TestReportTellsReasons(t *testing.T) {
+	t.Parallel()
+	score := contract.Score{Version: "9.2", Scenario: "life", Results: []contract.Result{
+		{Exchange: contract.Exchange{Seq: 1, Method: "GET", Path: "/a"}},
+		{Exchange: contract.Exchange{Seq: 2, Method: "GET", Path: "/b"}, Diffs: []string{"status: want 1, got 2"}},
+	}}
+	known := contract.Known{{Reason: "because", Misses: map[string][]int{"9.2/life": {1, 2}}}}
+	page := &strings.Builder{}
+	contract.WriteMarkdown(page, []contract.Score{score}, known)
+	for _, want := range []string{"| 9.2/life | 1 | 2 | 50.0 |", "| **total** | **1** | **2** | **50.0** |", "2 GET /b \n    status: want 1, got 2\n    known: because\n"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if stale := known.Stale(score); !slices.Equal(stale, []int{1}) {
+		t.Errorf("stale known misses %v, want 1, which agrees", stale)
+	}
+}
