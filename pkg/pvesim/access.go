@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -14,6 +13,8 @@ type user struct {
 	groups   []string
 	disabled bool
 	expire   time.Time
+	// details are firstname, lastname, email, comment and keys, as far as they are set.
+	details map[string]string
 }
 
 type token struct {
@@ -23,19 +24,18 @@ type token struct {
 	// separated tokens (privsep) have only what ACL entries give them, as far as the user has it too.
 	separated bool
 	expire    time.Time
+	comment   string
 }
+
+// name is that of the token alone, without its user.
+func (t *token) name() string { return t.id[len(t.user.id)+1:] }
 
 // usable tells whether the account may be used at that time.
-func (u *user) usable(now time.Time) bool {
-	return !u.disabled && (u.expire.IsZero() || now.Before(u.expire))
-}
+func (u *user) usable(now time.Time) bool { return !u.disabled && !expired(u.expire, now) }
 
-// The kinds of holders of ACL entries.
-const (
-	userHolder  = "user"
-	groupHolder = "group"
-	tokenHolder = "token"
-)
+func (t *token) usable(now time.Time) bool { return t.user.usable(now) && !expired(t.expire, now) }
+
+func expired(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
 // identity is who makes a request.
 type identity struct {
@@ -51,96 +51,30 @@ func (i *identity) name() string {
 }
 
 // isRoot is the test of "Only root may use this option": a ticket of root@pam, never a token.
-func (i *identity) isRoot() bool { return i.user.id == rootUser && i.token == nil }
+func (i *identity) isRoot() bool { return i.token == nil && i.user != nil && i.user.id == rootUser }
 
-// may tells whether the privilege is held on the path.
-func (w *World) may(who *identity, path, privilege string) bool {
-	if t := who.token; t != nil && t.separated && !w.granted([]holder{{tokenHolder, t.id}}, path, privilege) {
-		return false
+// identify finds who an ID of a user or a token means; nil if there is none.
+func (w *World) identify(id string) *identity {
+	if t := w.tokens[id]; t != nil {
+		return &identity{user: t.user, token: t}
 	}
-	if who.user.id == rootUser {
-		return true
+	if u := w.users[id]; u != nil {
+		return &identity{user: u}
 	}
-	return w.granted(who.user.holders(), path, privilege)
+	return nil
 }
 
-// holder is one kind and name that ACL entries are given to.
-type holder struct{ kind, id string }
-
-// holders are what a user's rights come from; entries of the user itself outweigh those of its groups at the same path.
-func (u *user) holders() []holder {
-	out := []holder{{userHolder, u.id}}
-	for _, g := range u.groups {
-		out = append(out, holder{groupHolder, g})
-	}
-	return out
-}
-
-func (w *World) granted(who []holder, path, privilege string) bool {
-	for _, role := range w.rolesOn(who, path) {
-		if slices.Contains(w.roles[role], privilege) {
-			return true
-		}
-	}
-	return false
-}
-
-// rolesOn are the roles held on a path: those of the deepest path with an entry (PVE::AccessControl::roles).
-func (w *World) rolesOn(who []holder, path string) []string {
-	for at := path; ; at = parentPath(at) {
-		for _, kind := range []string{tokenHolder, userHolder, groupHolder} {
-			if roles := w.rolesAt(who, kind, at, path); len(roles) > 0 {
-				return roles
-			}
-		}
-		if at == "/" {
-			return nil
-		}
-	}
-}
-
-// rolesAt are the roles by entries of one path. NoAccess takes all others away.
-func (w *World) rolesAt(who []holder, kind, at, path string) []string {
-	var out []string
-	for _, e := range w.acl[at] {
-		if e.Type != kind || (e.NoPropagate && at != path) || !slices.Contains(who, holder{kind, e.Holder}) {
-			continue
-		}
-		if e.Role == "NoAccess" {
-			return []string{"NoAccess"}
-		}
-		out = append(out, e.Role)
-	}
-	return out
-}
-
-func parentPath(path string) string {
-	return path[:max(1, strings.LastIndex(path, "/"))]
-}
-
-// mayAny tells whether one of the privileges is held on the path. For a guest or storage the pool that it is in counts as well.
-func (w *World) mayAny(who *identity, path string, privileges ...string) bool {
-	for _, p := range privileges {
-		if w.may(who, path, p) {
-			return true
-		}
-	}
-	if id, ok := strings.CutPrefix(path, "/vms/"); ok {
-		if pool := w.poolOf(toVMID(id)); pool != "" {
-			return w.mayAny(who, "/pool/"+string(pool), privileges...)
-		}
-	}
-	return false
-}
-
-// loadAccess enters users, roles, tokens and the access control list.
+// loadAccess enters users, groups, roles, tokens and the access control list.
 func (w *World) loadAccess(s State) error {
 	for _, r := range s.Roles {
 		w.roles[r.ID] = slices.Clone(r.Privileges)
 	}
+	for _, g := range s.UserGroups {
+		w.groups[g.ID] = &userGroupEntry{comment: g.Comment}
+	}
 	w.addUser(rootUser)
 	for _, u := range s.Users {
-		*w.addUser(u.ID) = user{id: u.ID, password: u.Password, groups: slices.Clone(u.Groups), disabled: u.Disabled, expire: u.Expire}
+		w.setUser(u)
 	}
 	for _, t := range s.Tokens {
 		w.addToken(t)
@@ -154,16 +88,31 @@ func (w *World) loadAccess(s State) error {
 	return nil
 }
 
-// AddUser adds a user, or changes one there is.
+// AddUser adds a user, or changes one there is. Groups that are new are made.
 func (w *World) AddUser(s UserSpec) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	*w.addUser(s.ID) = user{id: s.ID, password: s.Password, groups: slices.Clone(s.Groups), disabled: s.Disabled, expire: s.Expire}
+	w.setUser(s)
+}
+
+func (w *World) setUser(s UserSpec) {
+	for _, id := range s.Groups {
+		if w.groups[id] == nil {
+			w.groups[id] = &userGroupEntry{}
+		}
+	}
+	details := maps.Clone(s.Details)
+	if details == nil {
+		details = map[string]string{}
+	}
+	*w.addUser(s.ID) = user{
+		id: s.ID, password: s.Password, groups: slices.Sorted(slices.Values(s.Groups)), disabled: s.Disabled, expire: s.Expire, details: details,
+	}
 }
 
 func (w *World) addUser(id string) *user {
 	if w.users[id] == nil {
-		w.users[id] = &user{id: id}
+		w.users[id] = &user{id: id, details: map[string]string{}}
 	}
 	return w.users[id]
 }
@@ -180,7 +129,7 @@ func (w *World) addToken(s TokenSpec) Token {
 	if s.Secret == "" {
 		s.Secret = Secret(w.newUUID())
 	}
-	t := &token{id: s.User + "!" + s.Name, user: u, secret: s.Secret, separated: !s.Unseparated, expire: s.Expire}
+	t := &token{id: s.User + "!" + s.Name, user: u, secret: s.Secret, separated: !s.Unseparated, expire: s.Expire, comment: s.Comment}
 	w.tokens[t.id] = t
 	for i, path := range slices.Sorted(maps.Keys(s.Privileges)) {
 		role := fmt.Sprintf("%s-%d", s.Name, i)
@@ -191,4 +140,14 @@ func (w *World) addToken(s TokenSpec) Token {
 		}
 	}
 	return Token{ID: t.id, Secret: t.secret}
+}
+
+// forgetACL drops the entries of the access control list that the test finds.
+func (w *World) forgetACL(gone func(ACLSpec) bool) {
+	for path, entries := range w.acl {
+		w.acl[path] = slices.DeleteFunc(entries, gone)
+		if len(w.acl[path]) == 0 {
+			delete(w.acl, path)
+		}
+	}
 }

@@ -1,16 +1,10 @@
 package pvesim
 
 import (
-	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 const (
@@ -19,6 +13,9 @@ const (
 	authDelay = 3 * time.Second
 	// ticketLife is how long a ticket is good for (PVE::AccessControl).
 	ticketLife = 2 * time.Hour
+
+	ticketCookie = "PVEAuthCookie"
+	tokenPrefix  = "PVEAPIToken"
 )
 
 // Secret is a password or token secret. It prints as ***.
@@ -41,7 +38,7 @@ type Token struct {
 }
 
 // Header is the value of the Authorization header that presents the token. It holds the secret.
-func (t Token) Header() string { return "PVEAPIToken=" + t.ID + "=" + string(t.Secret) }
+func (t Token) Header() string { return tokenPrefix + "=" + t.ID + "=" + string(t.Secret) }
 
 type ticket struct {
 	user   *user
@@ -50,125 +47,119 @@ type ticket struct {
 	issued time.Time
 }
 
-// authenticate finds out who asks; nil with the reply to give if that cannot be told.
-func (w *World) authenticate(header http.Header, method string) (*identity, reply) {
-	if value, ok := strings.CutPrefix(header.Get("Authorization"), "PVEAPIToken"); ok {
-		value = strings.TrimLeft(value, "= ")
-		if value == "" {
-			return nil, unauthorized("No ticket", 0)
-		}
-		id, secret, _ := strings.Cut(value, "=")
-		if t := w.tokens[id]; t != nil && secret == string(t.secret) {
-			return &identity{user: t.user, token: t}, reply{}
-		}
-		return nil, unauthorized("Authentication failed!", authDelay)
+// needsNoLogin are the endpoints that the auth handler of PVE::HTTPServer lets pass.
+func needsNoLogin(method, path string) bool {
+	switch method + " " + path {
+	case "GET /access/domains", "GET /access/ticket", "POST /access/ticket":
+		return true
 	}
-	return w.authenticateTicket(header, method)
+	return false
 }
 
-func (w *World) authenticateTicket(header http.Header, method string) (*identity, reply) {
-	value := ""
-	for _, c := range (&http.Request{Header: header}).Cookies() {
-		if c.Name == "PVEAuthCookie" {
-			value, _ = url.PathUnescape(c.Value)
-		}
+// authenticate finds out who asks; nil with the reply to give if that cannot be told. A cookie outweighs a token.
+func (w *World) authenticate(x *exchange) (*identity, reply) {
+	if needsNoLogin(x.method, x.path) {
+		return &identity{}, reply{}
 	}
+	header := x.header.Get("Authorization")
+	value := authValue(x.header.Get("Cookie"), ticketCookie)
 	if value == "" {
-		return nil, unauthorized("No ticket", authDelay)
+		value = authValue(header, ticketCookie)
 	}
-	t := w.tickets[value]
-	if t == nil || w.clock.Since(t.issued) > ticketLife {
+	if value != "" {
+		return w.authenticateTicket(x, value)
+	}
+	if value = authValue(header, tokenPrefix); value != "" {
+		return w.authenticateToken(value)
+	}
+	if header != "" {
+		return nil, unauthorized("No ticket", 0)
+	}
+	return nil, unauthorized("No ticket", authDelay)
+}
+
+// authValue finds what follows the name and = or a blank, up to a semicolon (PVE::APIServer::Formatter::extract_auth_value).
+func authValue(header, name string) string {
+	for at := 0; ; {
+		i := strings.Index(header[at:], name)
+		if i < 0 {
+			return ""
+		}
+		begin, end := at+i, at+i+len(name)
+		atWord := begin == 0 || strings.ContainsRune(" \t;", rune(header[begin-1]))
+		if atWord && end < len(header) && (header[end] == '=' || header[end] == ' ') {
+			value, _, _ := strings.Cut(header[end+1:], ";")
+			return unescaped(value)
+		}
+		at = end
+	}
+}
+
+func unescaped(s string) string {
+	if out, err := url.PathUnescape(s); err == nil {
+		return out
+	}
+	return s
+}
+
+func (w *World) authenticateToken(value string) (*identity, reply) {
+	id, secret, _ := strings.Cut(value, "=")
+	t := w.tokens[id]
+	if t == nil || secret == "" || secret != string(t.secret) || !t.usable(w.clock.Now()) {
 		return nil, unauthorized("Authentication failed!", authDelay)
 	}
-	if method != http.MethodGet && header.Get("CSRFPreventionToken") != t.csrf {
+	return &identity{user: t.user, token: t}, reply{}
+}
+
+func (w *World) authenticateTicket(x *exchange, value string) (*identity, reply) {
+	t := w.validTicket(value)
+	switch {
+	case t == nil:
+		return nil, unauthorized("Authentication failed!", authDelay)
+	case !t.user.usable(w.clock.Now()):
+		return nil, unauthorized(t.user.unusable(w.clock.Now()), authDelay)
+	case x.method != http.MethodGet && !x.isUpload() && x.header.Get("CSRFPreventionToken") != t.csrf:
 		return nil, unauthorized("Permission denied - invalid csrf token", authDelay)
 	}
 	return &identity{user: t.user}, reply{}
 }
 
+// validTicket is the ticket of that value unless it is too old or its user is gone; nil otherwise.
+func (w *World) validTicket(value string) *ticket {
+	t := w.tickets[value]
+	if t == nil || w.clock.Since(t.issued) > ticketLife || w.users[t.user.id] != t.user {
+		return nil
+	}
+	return t
+}
+
+// unusable is why an account cannot be used.
+func (u *user) unusable(now time.Time) string {
+	if u.disabled {
+		return "user '" + u.id + "' is disabled"
+	}
+	if expired(u.expire, now) {
+		return "user '" + u.id + "' access expired"
+	}
+	return ""
+}
+
+// isUpload tells whether the request is one to upload a file, which needs no CSRF token.
+func (x *exchange) isUpload() bool {
+	parts := split(x.path)
+	return x.method == http.MethodPost && len(parts) == 5 && parts[0] == "nodes" && parts[2] == "storage" && parts[4] == "upload"
+}
+
+// mayUpload checks the right to upload together with the login. Its refusal has no body.
+func (w *World) mayUpload(x *exchange, who *identity) reply {
+	if path := "/storage/" + split(x.path)[3]; !who.isRoot() && !w.may(who, path, "Datastore.AllocateTemplate") {
+		r := denied(path, "Datastore.AllocateTemplate")
+		r.bare = true
+		return r
+	}
+	return reply{}
+}
+
 func unauthorized(reason string, delay time.Duration) reply {
 	return reply{status: http.StatusUnauthorized, reason: reason, bare: true, delay: delay}
-}
-
-// login is POST /access/ticket.
-func login(c *call) reply {
-	name := c.params["username"]
-	if realm := c.params["realm"]; realm != "" && !strings.Contains(name, "@") {
-		name += "@" + realm
-	}
-	u := c.users[name]
-	password := c.params["password"]
-	renewed := c.tickets[password]
-	byTicket := renewed != nil && renewed.user == u && c.clock.Since(renewed.issued) <= ticketLife
-	if u == nil || (!byTicket && (u.password == "" || password != string(u.password))) {
-		return reply{status: http.StatusUnauthorized, reason: "authentication failure", delay: authDelay}
-	}
-	t := &ticket{user: u, issued: c.clock.Now(), csrf: fmt.Sprintf("%08X:%s", c.clock.Now().Unix(), c.newUUID())}
-	t.value = fmt.Sprintf("PVE:%s:%08X::%s", u.id, t.issued.Unix(), c.newUUID())
-	c.tickets[t.value] = t
-	return ok(map[string]any{
-		"username": u.id, "ticket": t.value, "CSRFPreventionToken": t.csrf, "clustername": c.name,
-		"cap": map[string]any{"vms": map[string]int{}, "nodes": map[string]int{}, "storage": map[string]int{}, "access": map[string]int{}, "dc": map[string]int{}, "sdn": map[string]int{}, "mapping": map[string]int{}},
-	})
-}
-
-// permissions is GET /access/permissions.
-func permissions(c *call) reply {
-	paths := slices.Collect(maps.Keys(c.acl))
-	if c.who.user.id == rootUser {
-		paths = append(paths, "/", "/access", "/access/groups", "/nodes", "/pool", "/sdn", "/storage", "/vms")
-	}
-	if c.has("path") {
-		paths = []string{c.params["path"]}
-	}
-	out := map[string]map[string]int{}
-	for _, path := range paths {
-		held := map[string]int{}
-		for _, p := range administrator(c.version) {
-			if c.may(c.who, path, p) {
-				held[p] = 1
-			}
-		}
-		if len(held) > 0 || c.has("path") {
-			out[path] = held
-		}
-	}
-	return ok(out)
-}
-
-func accessRoutes() []Route {
-	return []Route{
-		{Method: "POST", Path: "/access/ticket", handle: login, params: []schema.Param{
-			schema.Text("username").MaxLength(64).Required(), schema.Text("password").Required(), schema.Text("realm").MaxLength(32), schema.Boolean("new-format"),
-			schema.Text("otp"), schema.Text("path").MaxLength(64).Requires("privs"), schema.Text("privs").MaxLength(64).Requires("path"), schema.Text("tfa-challenge"),
-		}},
-		{Method: "GET", Path: "/access/permissions", handle: permissions, params: []schema.Param{schema.Text("path"), schema.Text("userid")}},
-	}
-}
-
-// permission checks the caller's rights before the parameters are looked at, as pveproxy does. It returns the path and
-// privileges that are missing, or "".
-type permission func(*call) (path, privileges string)
-
-// on asks for one of the privileges on a path with {variables} of the request.
-func on(path string, privileges ...string) permission {
-	return func(c *call) (string, string) {
-		at := path
-		for name, value := range c.params {
-			at = strings.ReplaceAll(at, "{"+name+"}", value)
-		}
-		if c.mayAny(c.who, at, privileges...) {
-			return "", ""
-		}
-		return at, strings.Join(privileges, "|")
-	}
-}
-
-// canSee tells whether the VM may be audited, for lists that are filtered.
-func (c *call) canSee(id proxmox.VMID) bool {
-	return c.mayAny(c.who, "/vms/"+id.String(), "VM.Audit")
-}
-
-func (c *call) canSeeStorage(id proxmox.StorageID) bool {
-	return c.mayAny(c.who, "/storage/"+string(id), "Datastore.Audit", "Datastore.AllocateSpace")
 }

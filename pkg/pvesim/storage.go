@@ -151,11 +151,6 @@ func (s *storage) status(name proxmox.NodeName) map[string]any {
 
 func listStorages(c *call) reply {
 	wanted := schema.SplitList(c.params["content"])
-	for _, content := range wanted {
-		if msg := schema.CheckFormat("pve-storage-content", content); msg != "" {
-			return invalidParam("content", "invalid format - %s\n", msg)
-		}
-	}
 	if id := proxmox.StorageID(c.params["storage"]); id != "" && c.storageByID(id) == nil {
 		return invalidParam("storage", "No such storage.")
 	}

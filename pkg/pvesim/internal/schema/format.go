@@ -42,6 +42,19 @@ func CheckFormat(format, value string) string {
 	case "pve-task-status-type-list":
 		return checkTaskStatuses(value)
 	}
+	if item, ok := strings.CutSuffix(format, "-list"); ok {
+		return checkList(item, value)
+	}
+	return checkAccess(format, value)
+}
+
+// checkList returns why the first refused element of a list is refused, or "".
+func checkList(item, value string) string {
+	for _, v := range SplitList(value) {
+		if msg := CheckFormat(item, v); msg != "" {
+			return msg
+		}
+	}
 	return ""
 }
 

@@ -31,6 +31,8 @@ type Param struct {
 	Minimum, Maximum *float64
 	// Longest is the length allowed, in characters. Zero means no limit.
 	Longest int
+	// Shortest is the length asked for, in characters. Zero means no limit.
+	Shortest int
 	// Regexp must match the whole value, unless it is empty.
 	Regexp string
 	// FormatName is the format that the value must have; one that this package does not know takes every value.
@@ -75,6 +77,9 @@ func (p Param) Max(high float64) Param { p.Maximum = &high; return p }
 
 // MaxLength limits the value to n characters.
 func (p Param) MaxLength(n int) Param { p.Longest = n; return p }
+
+// MinLength asks for n characters at least.
+func (p Param) MinLength(n int) Param { p.Shortest = n; return p }
 
 // Pattern sets the regular expression that the whole value must match.
 func (p Param) Pattern(expression string) Param { p.Regexp = expression; return p }
@@ -166,6 +171,9 @@ func (p *Param) checkLimits(value string) string {
 		if p.Maximum != nil && n > *p.Maximum {
 			return "value must have a maximum value of " + strconv.FormatFloat(*p.Maximum, 'f', -1, 64)
 		}
+	}
+	if len([]rune(value)) < p.Shortest {
+		return fmt.Sprintf("value must be at least %d characters long", p.Shortest)
 	}
 	if p.Longest > 0 && len([]rune(value)) > p.Longest {
 		return fmt.Sprintf("value may only be %d characters long", p.Longest)
