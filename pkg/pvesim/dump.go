@@ -74,7 +74,10 @@ func (w *World) vmSpec(v *vm) VMSpec {
 func (w *World) dumpAccess(s *State) {
 	for _, id := range slices.Sorted(maps.Keys(w.users)) {
 		u := w.users[id]
-		s.Users = append(s.Users, UserSpec{ID: id, Groups: slices.Clone(u.groups), Disabled: u.disabled, Expire: u.expire})
+		s.Users = append(s.Users, u.spec())
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.groups)) {
+		s.UserGroups = append(s.UserGroups, UserGroupSpec{ID: id, Comment: w.groups[id].comment})
 	}
 	special := specialRoles(w.version)
 	for _, id := range slices.Sorted(maps.Keys(w.roles)) {
@@ -84,9 +87,17 @@ func (w *World) dumpAccess(s *State) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.tokens)) {
 		t := w.tokens[id]
-		s.Tokens = append(s.Tokens, TokenSpec{User: t.user.id, Name: id[len(t.user.id)+1:], Unseparated: !t.separated, Expire: t.expire})
+		s.Tokens = append(s.Tokens, TokenSpec{User: t.user.id, Name: t.name(), Unseparated: !t.separated, Expire: t.expire, Comment: t.comment})
 	}
 	for _, path := range slices.Sorted(maps.Keys(w.acl)) {
 		s.ACL = append(s.ACL, w.acl[path]...)
 	}
+}
+
+func (u *user) spec() UserSpec {
+	out := UserSpec{ID: u.id, Groups: slices.Clone(u.groups), Disabled: u.disabled, Expire: u.expire}
+	if len(u.details) > 0 {
+		out.Details = maps.Clone(u.details)
+	}
+	return out
 }

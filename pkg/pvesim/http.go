@@ -2,12 +2,8 @@ package pvesim
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -16,7 +12,7 @@ import (
 )
 
 const (
-	apiPrefix = "/api2/json"
+	apiBase = "/api2"
 	// maxBody is what pveproxy takes of a request that is not an upload.
 	maxBody = 512 * 1024
 	// maxRequests is how many served requests are remembered; then the older half is forgotten.
@@ -32,7 +28,7 @@ const (
 // Request is one request that the world has served.
 type Request struct {
 	Method string
-	// Path is below /api2/json, without query.
+	// Path is below /api2/json, without the query.
 	Path string
 	// Status of the answer; 0 if none was given.
 	Status int
@@ -54,6 +50,10 @@ type exchange struct {
 	params map[string]string
 	file   *upload
 	at     proxmox.NodeName
+	// format is json, or extjs, which always answers 200 and says in the body how it went.
+	format string
+	// unreadable is the refusal of a body that cannot be read. It is given after the login is checked.
+	unreadable reply
 	// dropped exchanges get no answer: the connection is closed.
 	dropped bool
 }
@@ -144,16 +144,22 @@ func (w *World) wait(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// dispatch runs a request in the order of pveproxy: authentication, route, permissions, the node in the path, parameters.
+// dispatch runs a request in the order of pveproxy: authentication, body, route, permissions, the node in the path, parameters.
 func (w *World) dispatch(x *exchange) reply {
-	route, vars := w.routes.find(x.method, x.path)
-	who := &identity{}
-	if x.path != "/access/ticket" || x.method != http.MethodPost {
-		var refused reply
-		if who, refused = w.authenticate(x.header, x.method); who == nil {
-			return refused
+	who, refused := w.authenticate(x)
+	if who == nil {
+		return refused
+	}
+	if x.isUpload() {
+		if r := w.mayUpload(x, who); r.failed() {
+			return r
 		}
 	}
+	if r := x.unreadable; r.failed() {
+		x.dropped = r.unanswered
+		return r
+	}
+	route, vars := w.routes.find(x.method, x.path)
 	if route == nil {
 		return notImplemented(x.method, x.path)
 	}
@@ -164,10 +170,11 @@ func (w *World) dispatch(x *exchange) reply {
 		}
 		vars[key] = value
 	}
-	if route.permission != nil {
-		if path, privileges := route.permission(c); privileges != "" {
-			return denied(path, privileges)
-		}
+	if route.ticketOnly && who.token != nil {
+		return reply{status: http.StatusForbidden, reason: fmt.Sprintf("Permission check failed (URI '%s' not available with API token, need proper ticket.\n)", x.path)}
+	}
+	if r := c.allowed(); r.failed() {
+		return r
 	}
 	return c.proceed()
 }
@@ -196,77 +203,4 @@ func (c *call) run() reply {
 		return r
 	}
 	return c.route.handle(c)
-}
-
-// decode reads a request off the wire. Bodies are forms, JSON objects or, for uploads, multipart.
-func decode(r *http.Request, at proxmox.NodeName) (*exchange, *reply) {
-	x := &exchange{ctx: r.Context(), method: r.Method, path: strings.TrimPrefix(r.URL.Path, apiPrefix), header: r.Header, params: map[string]string{}, at: at}
-	addValues(x.params, r.URL.Query())
-	kind, args, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind == "multipart/form-data" {
-		return x, x.readUpload(r.Body, args["boundary"])
-	}
-	if len(r.TransferEncoding) > 0 {
-		return x, &reply{status: http.StatusNotImplemented, reason: "chunked transfer encoding not supported", bare: true}
-	}
-	raw, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	if err != nil {
-		return x, &reply{status: http.StatusBadRequest, reason: "Bad Request", bare: true}
-	}
-	if len(raw) > maxBody {
-		return x, &reply{status: http.StatusNotImplemented, reason: "for data too large", bare: true}
-	}
-	return x, x.readParams(kind, raw)
-}
-
-func (x *exchange) readParams(kind string, raw []byte) *reply {
-	if len(raw) == 0 {
-		return nil
-	}
-	if kind == "application/json" {
-		return x.readJSON(raw)
-	}
-	form, err := url.ParseQuery(string(raw))
-	if err != nil {
-		return &reply{status: http.StatusBadRequest, reason: "Bad Request", bare: true}
-	}
-	addValues(x.params, form)
-	return nil
-}
-
-func (x *exchange) readJSON(raw []byte) *reply {
-	var body map[string]any
-	decoder := json.NewDecoder(strings.NewReader(string(raw)))
-	decoder.UseNumber()
-	if err := decoder.Decode(&body); err != nil {
-		return &reply{status: http.StatusBadRequest, reason: "Bad Request", bare: true}
-	}
-	for key, value := range body {
-		x.params[key] = jsonParam(value)
-	}
-	return nil
-}
-
-// jsonParam turns a JSON value into the form value that means the same.
-func jsonParam(value any) string {
-	switch v := value.(type) {
-	case bool:
-		return fmt.Sprint(pveBool(v))
-	case []any:
-		parts := make([]string, len(v))
-		for i := range v {
-			parts[i] = jsonParam(v[i])
-		}
-		return strings.Join(parts, ",")
-	case nil:
-		return ""
-	}
-	return fmt.Sprint(value)
-}
-
-// addValues takes a form; a repeated key is a list.
-func addValues(into map[string]string, form url.Values) {
-	for key, values := range form {
-		into[key] = strings.Join(values, "\x00")
-	}
 }

@@ -233,8 +233,8 @@ func TestControlEndpoints(t *testing.T) {
 		"GET /pvesim/check":    "200 []",
 		"POST /pvesim/faults":  "400 read fault",
 		"GET /pvesim/other":    "404 ",
-		"GET /pvesim/coverage": `200 [{"method":"GET","path":"/access/permissions"}`,
-		"GET /elsewhere":       "404 ",
+		"GET /pvesim/coverage": `200 [{"method":"GET","path":"/access"}`,
+		"GET /elsewhere":       "501",
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		if got := get(method, path); !strings.HasPrefix(got, want) {

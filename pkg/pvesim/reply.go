@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -27,6 +28,10 @@ type reply struct {
 	later <-chan reply
 	// text replaces the JSON body.
 	text string
+	// unanswered replies are none: the connection is closed.
+	unanswered bool
+	// extjs replies say in their body how it went; their status is always 200.
+	extjs bool
 }
 
 func ok(data any) reply { return reply{status: http.StatusOK, reason: "OK", data: data} }
@@ -55,6 +60,15 @@ func notImplemented(method, path string) reply {
 
 func missingVM(name proxmox.NodeName, id proxmox.VMID) reply { return fail("%s", noConfig(name, id)) }
 
+// statusLine are the status and the reason phrase, which has the first line of a message alone.
+func (r reply) statusLine() (status int, reason string) {
+	if r.extjs && !r.bare {
+		return http.StatusOK, "OK"
+	}
+	reason, _, _ = strings.Cut(r.reason, "\n")
+	return r.status, strings.ReplaceAll(reason, "\r", " ")
+}
+
 func (r reply) failed() bool { return r.status >= http.StatusBadRequest }
 
 // body renders the reply as pveproxy does: {"data":…} or {"data":null,"message":"…\n","errors":{…}}.
@@ -77,6 +91,12 @@ func (r reply) body() []byte {
 	}
 	if len(r.errors) > 0 {
 		out["errors"] = r.errors
+	}
+	if r.extjs {
+		out["success"] = pveBool(!r.failed())
+		if r.failed() {
+			out["status"] = r.status
+		}
 	}
 	raw, err := json.Marshal(out)
 	if err != nil {

@@ -15,8 +15,13 @@ type Route struct {
 	// Path is the pattern below /api2/json, with {node}, {vmid} … as in Proxmox VE's API viewer.
 	Path string `json:"path"`
 
+	// Check is what the caller needs, as Proxmox VE's API schema writes it; nil where any login will do.
+	Check any `json:"check,omitempty"`
+
 	params     []schema.Param
 	permission permission
+	// ticketOnly routes refuse tokens (allowtoken).
+	ticketOnly bool
 	// proxied routes are passed on to the {node} in the path (proxyto), the others are answered by the node that is asked.
 	proxied bool
 	// protected routes run in pvedaemon, as root; pveproxy runs the others itself.
@@ -84,7 +89,7 @@ type routeNode struct {
 
 func newRouteTable(v Version) *routeTable {
 	t := &routeTable{version: v, root: &routeNode{}}
-	for _, group := range [][]Route{clusterRoutes(), accessRoutes(), nodeRoutes(v), storageRoutes(v), vmRoutes(v), powerRoutes(v), taskRoutes(), poolRoutes()} {
+	for _, group := range [][]Route{clusterRoutes(), accessRoutes(v), nodeRoutes(v), storageRoutes(v), vmRoutes(v), powerRoutes(v), taskRoutes(), poolRoutes()} {
 		for _, r := range group {
 			t.add(&r)
 		}
@@ -158,7 +163,11 @@ func split(path string) []string {
 func (w *World) Coverage() []Route {
 	out := make([]Route, 0, len(w.routes.routes))
 	for _, r := range w.routes.routes {
-		out = append(out, Route{Method: r.Method, Path: r.Path})
+		entry := Route{Method: r.Method, Path: r.Path}
+		if r.permission != nil {
+			entry.Check = r.permission.tree()
+		}
+		out = append(out, entry)
 	}
 	slices.SortFunc(out, func(a, b Route) int {
 		return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)

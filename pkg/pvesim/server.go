@@ -205,14 +205,12 @@ func (w *World) down(name proxmox.NodeName) string {
 
 // roundTrip serves one HTTP request; dropped means that no answer is given.
 func (w *World) roundTrip(r *http.Request, name proxmox.NodeName) (answer reply, dropped bool) {
-	if !strings.HasPrefix(r.URL.Path, apiPrefix+"/") {
-		return reply{status: http.StatusNotFound, reason: "File not found", bare: true}, false
-	}
 	x, refused := decode(r, name)
 	if refused != nil {
 		return w.record(x, *refused), false
 	}
 	answer = w.answer(x)
+	answer.extjs = x.format == "extjs"
 	return answer, x.dropped
 }
 
@@ -220,11 +218,12 @@ func (w *World) roundTrip(r *http.Request, name proxmox.NodeName) (answer reply,
 // pveproxy does, which takes the connection out of net/http's hands.
 func writeReply(out http.ResponseWriter, r reply) {
 	body := r.body()
+	status, reason := r.statusLine()
 	hijacker, can := out.(http.Hijacker)
-	if !r.failed() || !can {
+	if status < http.StatusBadRequest || !can {
 		out.Header().Set("Content-Type", "application/json;charset=UTF-8")
 		out.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		out.WriteHeader(r.status)
+		out.WriteHeader(status)
 		_, _ = out.Write(body)
 		return
 	}
@@ -233,8 +232,7 @@ func writeReply(out http.ResponseWriter, r reply) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	reason := strings.NewReplacer("\r", " ", "\n", " ").Replace(r.reason)
-	_, _ = fmt.Fprintf(buffer, "HTTP/1.1 %d %s\r\nContent-Type: application/json;charset=UTF-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", r.status, reason, len(body))
+	_, _ = fmt.Fprintf(buffer, "HTTP/1.1 %d %s\r\nContent-Type: application/json;charset=UTF-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", status, reason, len(body))
 	_, _ = buffer.Write(body)
 	_ = buffer.Flush()
 }
@@ -253,6 +251,10 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if in.Body == nil {
 		in.Body = http.NoBody
 	}
+	if in.Body != http.NoBody && in.ContentLength == 0 {
+		// A client that does not know the length sends chunks.
+		in.ContentLength = -1
+	}
 	defer func() { _ = in.Body.Close() }()
 	if reason := t.world.down(t.node); reason != "" {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("connect to %s: %s", t.node, reason)}
@@ -262,8 +264,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, droppedError(r.Context())
 	}
 	body := answer.body()
+	status, reason := answer.statusLine()
 	return &http.Response{
-		Status: fmt.Sprintf("%d %s", answer.status, answer.reason), StatusCode: answer.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: fmt.Sprintf("%d %s", status, reason), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json;charset=UTF-8"}}, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)), Request: r,
 	}, nil
 }

@@ -23,6 +23,8 @@ type State struct {
 	Containers []ContainerSpec `json:"containers,omitempty"`
 	Pools      []PoolSpec      `json:"pools,omitempty"`
 	Users      []UserSpec      `json:"users,omitempty"`
+	// UserGroups are the groups that users can be in.
+	UserGroups []UserGroupSpec `json:"userGroups,omitempty"`
 	// Roles beside those that Proxmox VE brings.
 	Roles    []RoleSpec       `json:"roles,omitempty"`
 	Tokens   []TokenSpec      `json:"tokens,omitempty"`
@@ -155,6 +157,14 @@ type UserSpec struct {
 	Disabled bool     `json:"disabled,omitempty"`
 	// Expire is when the account ends; zero means never.
 	Expire time.Time `json:"expire,omitzero"`
+	// Details are firstname, lastname, email, comment and keys.
+	Details map[string]string `json:"details,omitempty"`
+}
+
+// UserGroupSpec describes a group of users. The users name the groups that they are in.
+type UserGroupSpec struct {
+	ID      string `json:"id"`
+	Comment string `json:"comment,omitempty"`
 }
 
 // RoleSpec describes a role.
@@ -173,6 +183,7 @@ type TokenSpec struct {
 	Unseparated bool `json:"unseparated,omitempty"`
 	// Expire is when the token ends; zero means never.
 	Expire time.Time `json:"expire,omitzero"`
+	Comment string `json:"comment,omitempty"`
 	// Secret of the token; empty means a drawn one.
 	Secret Secret `json:"-"`
 	// Privileges by ACL path, all propagating, for the token and its user: a role is made for every path.

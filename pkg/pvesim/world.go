@@ -32,6 +32,7 @@ type World struct {
 	vms      map[proxmox.VMID]*vm
 	pools    map[proxmox.PoolID]*pool
 	users    map[string]*user
+	groups   map[string]*userGroupEntry
 	roles    map[string][]string
 	// acl are the entries of the access control list by path.
 	acl      map[string][]ACLSpec
@@ -76,7 +77,7 @@ func emptyWorld(m Model) *World {
 		routes: newRouteTable(m.Version), born: m.Clock.Now(),
 		random:  rand.New(rand.NewPCG(m.Seed, 0x70766573696d)),
 		nextPID: 1000, volumes: map[volumeKey]*volume{}, vms: map[proxmox.VMID]*vm{}, pools: map[proxmox.PoolID]*pool{},
-		users: map[string]*user{}, roles: specialRoles(m.Version), acl: map[string][]ACLSpec{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(),
+		users: map[string]*user{}, groups: map[string]*userGroupEntry{}, roles: specialRoles(m.Version), acl: map[string][]ACLSpec{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(),
 		flocks: map[proxmox.VMID]*flock{}, stale: map[proxmox.VMID]bool{},
 		wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
