@@ -48,7 +48,9 @@ type perm struct {
 }
 
 // on asks for one of the privileges on a path with {variables} of the request.
-func on(path string, privileges ...string) permission { return perm{path: path, privileges: privileges} }
+func on(path string, privileges ...string) permission {
+	return perm{path: path, privileges: privileges}
+}
 
 // allOn asks for all of the privileges on a path with {variables} of the request.
 func allOn(path string, privileges ...string) permission {

@@ -182,8 +182,8 @@ type TokenSpec struct {
 	// Unseparated tokens (privsep=0) have all rights of their user; the others only what ACL entries give to both.
 	Unseparated bool `json:"unseparated,omitempty"`
 	// Expire is when the token ends; zero means never.
-	Expire time.Time `json:"expire,omitzero"`
-	Comment string `json:"comment,omitempty"`
+	Expire  time.Time `json:"expire,omitzero"`
+	Comment string    `json:"comment,omitempty"`
 	// Secret of the token; empty means a drawn one.
 	Secret Secret `json:"-"`
 	// Privileges by ACL path, all propagating, for the token and its user: a role is made for every path.
