@@ -29,9 +29,23 @@ func (w *World) State() State {
 	for _, id := range slices.Sorted(maps.Keys(w.vms)) {
 		s.VMs = append(s.VMs, w.vmSpec(w.vms[id]))
 	}
+	w.dumpContainers(&s)
+	w.dumpCluster(&s)
 	w.dumpAccess(&s)
 	w.dumpTasks(&s)
 	return s
+}
+
+// dumpCluster copies what is of no node and no guest.
+func (w *World) dumpCluster(s *State) {
+	if len(w.options) > 0 {
+		s.Options = maps.Clone(w.options)
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.mappings)) {
+		m := *w.mappings[id]
+		m.Map = slices.Clone(m.Map)
+		s.PCI = append(s.PCI, m)
+	}
 }
 
 func (s *storage) spec() StorageSpec {

@@ -20,6 +20,9 @@ type node struct {
 	held []*held
 	// silent is what the host broadcast last, nil while it broadcasts.
 	silent *silence
+	// load is what pvestatd broadcast in the cycle loadCycle, counted from 1.
+	load      usage
+	loadCycle int64
 }
 
 // storageType is the plugin of a storage.
@@ -102,6 +105,8 @@ type vm struct {
 	// agent tells whether the guest agent's device was configured when the VM was started.
 	agent bool
 	stats *vmStats
+	// entry is that of cluster/resources as last written.
+	entry cachedEntry
 	guest Guest
 	queue *serial
 	// power counts power-ons, so that timers of an earlier power-on can be told from those of the present one.
@@ -125,6 +130,8 @@ type vmStats struct {
 	maxCPU  int
 	running bool
 	started time.Time
+	// template is whether it was one.
+	template bool
 }
 
 func (v *vm) lock() string     { return v.config["lock"] }

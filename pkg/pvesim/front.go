@@ -107,7 +107,7 @@ func jsonParam(value any) string {
 		for i := range v {
 			parts[i] = jsonParam(v[i])
 		}
-		return strings.Join(parts, ",")
+		return strings.Join(parts, "\x00")
 	case nil:
 		return ""
 	}

@@ -79,6 +79,9 @@ func (r reply) body() []byte {
 	if r.text != "" {
 		return []byte(r.text)
 	}
+	if list, ok := r.data.(entries); ok && len(r.extra) == 0 && !r.failed() {
+		return list.envelope(`{"data":[`, "]}")
+	}
 	out := map[string]any{"data": r.data}
 	for k, v := range r.extra {
 		out[k] = v

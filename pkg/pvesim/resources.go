@@ -9,7 +9,7 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
-// statsInterval is the cycle of pvestatd, which broadcasts what cluster/resources shows of a VM beside its node and tags.
+// statsInterval is the cycle of pvestatd, which broadcasts what cluster/resources shows of a guest beside its node and tags.
 const statsInterval = 10 * time.Second
 
 // changed marks a VM whose broadcast state is out of date. It is brought up to date by the next cycle.
@@ -20,6 +20,16 @@ func (w *World) changed(v *vm) {
 		w.after(time.Duration(float64(left)*w.speed), w.broadcast)
 	}
 	w.stale[v.id] = true
+}
+
+// cycle counts the cycles of pvestatd since the world began.
+func (w *World) cycle() int64 {
+	return int64(w.clock.Since(w.born) / max(1, w.scaled(statsInterval)))
+}
+
+// cycleTime is when the present cycle began: what is broadcast of running guests is as of then.
+func (w *World) cycleTime() time.Time {
+	return w.born.Add(time.Duration(w.cycle()) * w.scaled(statsInterval))
 }
 
 // broadcast is one cycle of pvestatd on all nodes.
@@ -35,140 +45,115 @@ func (w *World) broadcast() {
 func (v *vm) currentStats() *vmStats {
 	return &vmStats{
 		name: v.name(), status: v.status(), maxMem: v.memory(), maxDisk: v.diskSize(), maxCPU: v.cpus(), running: v.running, started: v.started,
+		template: v.isTemplate(),
 	}
 }
 
+// resources is GET /cluster/resources.
 func resources(c *call) reply {
-	out := []any{}
+	out := entries{}
 	wanted := c.params["type"]
-	if wanted == "" {
-		out = append(out, c.poolResources()...)
-	}
 	if wanted == "" || wanted == "vm" {
-		out = append(out, c.vmResources()...)
+		guests := c.newGuestReader()
+		if wanted == "" {
+			out.add(guests.poolResources()...)
+		}
+		out = append(out, guests.entries()...)
 	}
 	if wanted == "" || wanted == "node" {
 		for _, n := range c.nodes {
-			out = append(out, c.nodeResource(n))
+			out.add(c.nodeResource(n))
 		}
 	}
 	if wanted == "" || wanted == "storage" {
-		out = append(out, c.storageResources()...)
+		out.add(c.storageResources()...)
+	}
+	if wanted == "" || wanted == "sdn" {
+		out.add(c.sdnResources(wanted)...)
 	}
 	return ok(out)
 }
 
-func (c *call) vmResources() []any {
-	pools := map[proxmox.VMID]proxmox.PoolID{}
-	for _, p := range c.pools {
+// guestsInPools tells the pool of every guest that is in one.
+func (w *World) guestsInPools() map[proxmox.VMID]proxmox.PoolID {
+	total := 0
+	for _, p := range w.pools {
+		total += len(p.members)
+	}
+	out := make(map[proxmox.VMID]proxmox.PoolID, total)
+	for _, p := range w.pools {
 		for id := range p.members {
-			pools[id] = p.id
-		}
-	}
-	out := make([]any, 0, len(c.vms))
-	for _, id := range slices.Sorted(maps.Keys(c.vms)) {
-		if c.canSee(id) {
-			out = append(out, c.vmResource(c.vms[id], pools[id]))
+			out[id] = p.id
 		}
 	}
 	return out
 }
 
-func (c *call) poolResources() []any {
+// poolEntry is a pool with what its running guests have and use.
+type poolEntry struct {
+	ID     string         `json:"id"`
+	Type   string         `json:"type"`
+	Pool   proxmox.PoolID `json:"pool"`
+	Uptime int64          `json:"uptime,omitempty"`
+	Mem    proxmox.Bytes  `json:"mem,omitempty"`
+	MaxMem proxmox.Bytes  `json:"maxmem,omitempty"`
+	CPU    float64        `json:"cpu,omitempty"`
+	MaxCPU int            `json:"maxcpu,omitempty"`
+}
+
+// take adds a guest. Its share of the CPUs weighs as much as it has of them.
+func (p *poolEntry) take(f *guestFigures) {
+	if f == nil || f.Uptime == 0 {
+		return
+	}
+	p.Uptime = max(p.Uptime, f.Uptime)
+	p.Mem += f.Mem
+	p.MaxMem += f.MaxMem
+	if all := p.MaxCPU + f.MaxCPU; all > 0 {
+		p.CPU = (p.CPU*float64(p.MaxCPU) + f.CPU*float64(f.MaxCPU)) / float64(all)
+		p.MaxCPU = all
+	}
+}
+
+func (r *guestReader) poolResources() []any {
+	pools := map[proxmox.PoolID]*poolEntry{}
 	var out []any
-	for _, id := range slices.Sorted(maps.Keys(c.pools)) {
-		if c.may(c.who, "/pool/"+string(id), "Pool.Audit") {
-			out = append(out, map[string]any{"type": "pool", "id": "/pool/" + string(id), "pool": id})
+	for _, id := range slices.Sorted(maps.Keys(r.World.pools)) {
+		if r.pool(id).auditPool {
+			pools[id] = &poolEntry{ID: "/pool/" + string(id), Type: "pool", Pool: id}
+			out = append(out, pools[id])
+		}
+	}
+	for _, id := range r.guestIDs() {
+		if p := pools[r.pools[id]]; p != nil {
+			p.take(r.figures(id))
 		}
 	}
 	return out
 }
 
-// vmEntry is a VM's entry in cluster/resources. It is a struct because lists of thousands are read all the time.
-type vmEntry struct {
-	ID     string           `json:"id"`
-	Type   string           `json:"type"`
-	VMID   proxmox.VMID     `json:"vmid"`
-	Node   proxmox.NodeName `json:"node"`
-	Status string           `json:"status"`
-	Tags   string           `json:"tags,omitempty"`
-	Pool   proxmox.PoolID   `json:"pool,omitempty"`
-	Lock   string           `json:"lock,omitempty"`
-	*vmFigures
-}
-
-// vmFigures are what pvestatd broadcasts; a VM that it has not seen yet has none.
-type vmFigures struct {
-	Name      string        `json:"name"`
-	Template  int           `json:"template"`
-	MaxCPU    int           `json:"maxcpu"`
-	MaxMem    proxmox.Bytes `json:"maxmem"`
-	MaxDisk   proxmox.Bytes `json:"maxdisk"`
-	CPU       float64       `json:"cpu"`
-	Mem       proxmox.Bytes `json:"mem"`
-	Disk      int           `json:"disk"`
-	DiskRead  int           `json:"diskread"`
-	DiskWrite int           `json:"diskwrite"`
-	NetIn     int           `json:"netin"`
-	NetOut    int           `json:"netout"`
-	Uptime    int64         `json:"uptime"`
-	// MemHost is new in 9.x.
-	MemHost *int `json:"memhost,omitempty"`
-}
-
-// vmResource is the VM's entry: node, pool, tags and lock are of now, the rest as last broadcast.
-func (c *call) vmResource(v *vm, pool proxmox.PoolID) vmEntry {
-	out := vmEntry{
-		ID: "qemu/" + v.id.String(), Type: "qemu", VMID: v.id, Node: v.node, Status: "unknown", Pool: pool, Lock: v.lock(),
-		Tags: strings.TrimSpace(v.config["tags"]),
-	}
-	s, until := c.broadcastOf(v)
-	if s == nil {
+// nodeResource is a node's entry in cluster/resources.
+func (c *call) nodeResource(n *node) map[string]any {
+	out := c.nodeEntry(n)
+	if c.version == V84 {
+		out["cgroup-mode"] = 2
 		return out
 	}
-	out.Status = s.status
-	out.vmFigures = &vmFigures{Name: s.name, Template: pveBool(v.isTemplate()), MaxCPU: s.maxCPU, MaxMem: s.maxMem, MaxDisk: s.maxDisk}
-	if c.version == V92 {
-		out.MemHost = new(int)
+	out["hastate"] = "online"
+	if !c.at.sees(n) {
+		out["hastate"] = "unknown"
 	}
-	if s.running {
-		out.Uptime, out.CPU, out.Mem = int64(until.Sub(s.started).Seconds()), 0.02, s.maxMem/2
-	}
-	return out
-}
-
-// broadcastOf is what the node that is asked has heard of a VM, and until when; nil if nothing.
-func (c *call) broadcastOf(v *vm) (*vmStats, time.Time) {
-	n := c.World.node(v.node)
-	if n == nil {
-		return nil, time.Time{}
-	}
-	quiet := c.at.heard(n)
-	switch {
-	case quiet == nil:
-		return v.stats, c.clock.Now()
-	case c.forgotten(quiet):
-		return nil, time.Time{}
-	}
-	return quiet.stats[v.id], quiet.since
-}
-
-// nodeResource is a node's entry in cluster/resources. What it has and uses is shown to those alone who may audit it
-// (extract_node_stats in PVE::API2Tools).
-func (c *call) nodeResource(n *node) map[string]any {
-	out := map[string]any{"type": "node", "id": "node/" + string(n.Name), "node": n.Name, "status": c.statusOf(n), "cgroup-mode": 2}
-	if c.version == V92 {
-		out["hastate"] = c.statusOf(n)
-	}
-	maps.Copy(out, c.figuresOf(n))
 	return out
 }
 
 func (c *call) storageResources() []any {
 	var out []any
 	for _, s := range c.storages {
+		if s.disabled || !c.mayAny(c.who, "/storage/"+string(s.id), "Datastore.Audit") {
+			continue
+		}
 		for _, n := range c.nodes {
-			if s.onNode(n.Name) && c.canSeeStorage(s.id) {
+			if s.onNode(n.Name) {
 				out = append(out, c.storageResource(s, n))
 			}
 		}
@@ -178,33 +163,33 @@ func (c *call) storageResources() []any {
 
 func (c *call) storageResource(s *storage, n *node) map[string]any {
 	out := map[string]any{
-		"type": "storage", "id": "storage/" + string(n.Name) + "/" + string(s.id), "node": n.Name, "storage": s.id, "status": "available",
-		"plugintype": s.typ, "content": strings.Join(s.content, ","), "shared": pveBool(s.shared), "disk": s.total - s.free(n.Name), "maxdisk": s.total,
+		"type": "storage", "id": "storage/" + string(n.Name) + "/" + string(s.id), "node": n.Name, "storage": s.id, "status": "unknown",
+		"plugintype": s.typ, "content": strings.Join(s.content, ","), "shared": pveBool(s.shared),
 	}
-	if c.forgotten(c.at.heard(n)) {
-		out["status"] = "unknown"
-		delete(out, "disk")
-		delete(out, "maxdisk")
+	if !c.forgotten(c.at.heard(n)) {
+		out["status"], out["disk"], out["maxdisk"] = "available", s.total-s.free(n.Name), s.total
 	}
 	return out
 }
 
-// memory is the VM's assigned memory; qemu-server's default is 512 MiB.
-func (v *vm) memory() proxmox.Bytes {
-	return proxmox.MiB(atoi(firstProperty(v.config["memory"]), 512)).Bytes()
-}
-
-func (v *vm) cpus() int { return atoi(v.config["sockets"], 1) * atoi(v.config["cores"], 1) }
-
-// diskSize is the size of the boot disk.
-func (v *vm) diskSize() proxmox.Bytes {
-	boot := v.config["boot"]
-	if order, ok := strings.CutPrefix(boot, "order="); ok {
-		for _, name := range strings.Split(order, ";") {
-			if d := parseDrive(v.config[name]); d.volume != "" && !d.cdrom() {
-				return d.size()
+// sdnResources are the zones on every node. 9.x has them under another type, for which there is no filter.
+func (c *call) sdnResources(wanted string) []any {
+	var out []any
+	if c.version != V84 && wanted == "sdn" {
+		return out
+	}
+	if !c.may(c.who, "/sdn/zones/localnetwork", "SDN.Audit") {
+		return out
+	}
+	for _, n := range c.nodes {
+		entry := map[string]any{"type": "sdn", "id": "sdn/" + string(n.Name) + "/localnetwork", "sdn": "localnetwork", "node": n.Name, "status": "ok"}
+		if c.version != V84 {
+			entry = map[string]any{
+				"type": "network", "id": "network/" + string(n.Name) + "/zone/localnetwork", "network": "localnetwork", "network-type": "zone",
+				"node": n.Name, "status": "ok",
 			}
 		}
+		out = append(out, entry)
 	}
-	return 0
+	return out
 }

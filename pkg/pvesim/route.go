@@ -89,7 +89,12 @@ type routeNode struct {
 
 func newRouteTable(v Version) *routeTable {
 	t := &routeTable{version: v, root: &routeNode{}}
-	for _, group := range [][]Route{clusterRoutes(), accessRoutes(v), nodeRoutes(v), storageRoutes(v), vmRoutes(v), powerRoutes(v), taskRoutes(), poolRoutes()} {
+	groups := [][]Route{
+		clusterRoutes(v), accessRoutes(v), poolRoutes(), mappingRoutes(),
+		nodeRoutes(v), hardwareRoutes(v), containerRoutes(), storageRoutes(v), taskRoutes(),
+		vmRoutes(v), powerRoutes(v),
+	}
+	for _, group := range groups {
 		for _, r := range group {
 			t.add(&r)
 		}

@@ -72,6 +72,9 @@ func TestParametersAreThoseOfTheSchema(t *testing.T) {
 			t.Parallel()
 			endpoints := loadSchema(t, v)
 			for _, r := range newRouteTable(v).routes {
+				if r.Path == "/" {
+					continue // the schema begins below it
+				}
 				want, known := endpoints[r.Method+" "+r.Path]
 				if !known {
 					t.Errorf("%s %s is no endpoint of %s", r.Method, r.Path, v)

@@ -37,6 +37,15 @@ func (w *World) load(s State) error {
 			return err
 		}
 	}
+	for _, ct := range s.Containers {
+		if err := w.addContainer(ct); err != nil {
+			return err
+		}
+	}
+	maps.Copy(w.options, s.Options)
+	for _, m := range s.PCI {
+		w.mappings[m.ID] = &m
+	}
 	for _, t := range s.Tasks {
 		if err := w.loadTask(t); err != nil {
 			return err
@@ -124,7 +133,7 @@ func (w *World) AddPool(s PoolSpec) {
 }
 
 func (w *World) addPool(s PoolSpec) {
-	p := &pool{id: s.ID, comment: s.Comment, members: map[proxmox.VMID]bool{}, storages: map[proxmox.StorageID]bool{}}
+	p := newPool(s.ID, s.Comment)
 	for _, id := range s.Storages {
 		p.storages[id] = true
 	}
@@ -190,7 +199,7 @@ func (w *World) AddVM(s VMSpec) error {
 }
 
 func (w *World) seedVM(s VMSpec) error {
-	if w.vms[s.VMID] != nil {
+	if w.hasGuest(s.VMID) {
 		return fmt.Errorf("add VM %d: VMID is taken", s.VMID)
 	}
 	if w.node(s.Node) == nil {

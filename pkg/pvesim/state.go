@@ -58,6 +58,27 @@ type NodeSpec struct {
 	Bridges []proxmox.BridgeName `json:"bridges,omitempty"`
 	// Offline hosts are down.
 	Offline bool `json:"offline,omitempty"`
+	// PCI devices of the host.
+	PCI []PCIDeviceSpec `json:"pci,omitempty"`
+}
+
+// PCIDeviceSpec describes a PCI device of a host.
+type PCIDeviceSpec struct {
+	// ID is the address, for example 0000:01:00.0.
+	ID string `json:"id"`
+	// Class, Vendor, Device, SubsystemVendor and SubsystemDevice are numbers like 0x10de.
+	Class           string `json:"class,omitempty"`
+	Vendor          string `json:"vendor"`
+	Device          string `json:"device"`
+	SubsystemVendor string `json:"subsystemVendor,omitempty"`
+	SubsystemDevice string `json:"subsystemDevice,omitempty"`
+	// VendorName and DeviceName say it in words; they may be empty.
+	VendorName string `json:"vendorName,omitempty"`
+	DeviceName string `json:"deviceName,omitempty"`
+	// IOMMUGroup of the device, counted from 1. Zero means none.
+	IOMMUGroup int `json:"iommuGroup,omitempty"`
+	// Mdev devices can be shared out as mediated devices.
+	Mdev bool `json:"mdev,omitempty"`
 }
 
 // StorageSpec describes an entry of storage.cfg.
@@ -264,6 +285,9 @@ type PCIMappingSpec struct {
 	Description string `json:"description,omitempty"`
 	// Map has one property string for each device, for example node=pve1,path=0000:01:00.0,id=10de:2204.
 	Map []string `json:"map"`
+	// Mdev tells that mediated devices are made of the devices, LiveMigration that a guest with one can be migrated.
+	Mdev          bool `json:"mdev,omitempty"`
+	LiveMigration bool `json:"liveMigration,omitempty"`
 }
 
 // TaskSpec is a task that has ended.

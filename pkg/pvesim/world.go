@@ -30,6 +30,12 @@ type World struct {
 	storages []*storage
 	volumes  map[volumeKey]*volume
 	vms      map[proxmox.VMID]*vm
+	// containers are the LXC guests; VMIDs are of both kinds together. order are the VMIDs of all guests, see guestIDs.
+	containers map[proxmox.VMID]*container
+	order      []proxmox.VMID
+	// options are those of datacenter.cfg, mappings the resource mappings of PCI devices.
+	options  map[string]string
+	mappings map[string]*PCIMappingSpec
 	pools    map[proxmox.PoolID]*pool
 	users    map[string]*user
 	groups   map[string]*userGroupEntry
@@ -76,7 +82,8 @@ func emptyWorld(m Model) *World {
 		version: m.Version, speed: m.Speed, clock: m.Clock, name: m.ClusterName, guests: m.Guests,
 		routes: newRouteTable(m.Version), born: m.Clock.Now(),
 		random:  rand.New(rand.NewPCG(m.Seed, 0x70766573696d)),
-		nextPID: 1000, volumes: map[volumeKey]*volume{}, vms: map[proxmox.VMID]*vm{}, pools: map[proxmox.PoolID]*pool{},
+		nextPID: 1000, volumes: map[volumeKey]*volume{}, vms: map[proxmox.VMID]*vm{}, containers: map[proxmox.VMID]*container{},
+		options: map[string]string{}, mappings: map[string]*PCIMappingSpec{}, pools: map[proxmox.PoolID]*pool{},
 		users: map[string]*user{}, groups: map[string]*userGroupEntry{}, roles: specialRoles(m.Version), acl: map[string][]ACLSpec{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(),
 		flocks: map[proxmox.VMID]*flock{}, stale: map[proxmox.VMID]bool{},
 		wake: make(chan struct{}, 1), closed: make(chan struct{}),
@@ -103,10 +110,10 @@ func (w *World) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(w.random.Int64N(int64(high-low)+1))
 }
 
-// newMAC draws a MAC address with the prefix of Proxmox VE's default datacenter.cfg.
+// newMAC draws a MAC address with the prefix that datacenter.cfg names.
 func (w *World) newMAC() string {
 	n := w.random.Uint32()
-	return fmt.Sprintf("BC:24:11:%02X:%02X:%02X", byte(n>>16), byte(n>>8), byte(n))
+	return fmt.Sprintf("%s:%02X:%02X:%02X", w.macPrefix(), byte(n>>16), byte(n>>8), byte(n))
 }
 
 // newUUID draws a random (version 4) UUID.

@@ -17,6 +17,7 @@ const (
 	IntegerKind Kind = "integer"
 	NumberKind  Kind = "number"
 	BooleanKind Kind = "boolean"
+	ListKind    Kind = "array"
 )
 
 // Param is one parameter of an endpoint, with what Proxmox VE checks of it. The builders Text, Integer … make one, and its
@@ -56,6 +57,9 @@ func Number(name string) Param { return Param{Name: name, Kind: NumberKind, Opti
 
 // Boolean is an optional 0 or 1.
 func Boolean(name string) Param { return Param{Name: name, Kind: BooleanKind, Optional: true} }
+
+// List is an optional list; its elements are what its properties or format say. As a form value they are separated by a NUL byte.
+func List(name string) Param { return Param{Name: name, Kind: ListKind, Optional: true} }
 
 // Choice is an optional string out of the values.
 func Choice(name string, values ...string) Param { return Text(name).OneOf(values...) }
@@ -127,8 +131,8 @@ func Verify(params []Param, given map[string]string) map[string]string {
 			errors[key] = notInSchema
 			continue
 		}
-		if msg := p.Check(key, value); msg != "" {
-			errors[key] = msg
+		if place, msg := p.checkGiven(key, value); msg != "" {
+			errors[place] = msg
 			continue
 		}
 		if _, ok := given[p.Needs]; p.Needs != "" && !ok {
@@ -141,6 +145,20 @@ func Verify(params []Param, given map[string]string) map[string]string {
 		}
 	}
 	return errors
+}
+
+// checkGiven returns what is refused, the parameter or an element of a list, and why.
+func (p *Param) checkGiven(key, value string) (place, msg string) {
+	if p.Kind != ListKind {
+		return key, p.Check(key, value)
+	}
+	for i, element := range strings.Split(value, "\x00") {
+		place = fmt.Sprintf("%s[%d]", key, i)
+		if msg = p.Check(place, element); msg != "" {
+			return place, msg
+		}
+	}
+	return key, ""
 }
 
 // Check returns why the value, given under the key, is refused, or "".
@@ -193,7 +211,7 @@ func (k Kind) accepts(value string) bool {
 		return matches(`[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`, value)
 	case BooleanKind:
 		return value == "0" || value == "1"
-	case StringKind:
+	case StringKind, ListKind:
 	}
 	return true
 }
