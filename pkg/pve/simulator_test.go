@@ -142,7 +142,7 @@ func (s *simulated) checkLog(t *testing.T, version string) {
 // TestLostReplyOfClone: the client must not clone twice, and the inventory shows what happened.
 func TestLostReplyOfClone(t *testing.T) {
 	s := simulate(t, byToken)
-	s.sim.World.AddFault(pvesim.Fault{Method: "POST", Path: "/nodes/{node}/qemu/{vmid}/clone", Nth: 1, When: pvesim.DropReply})
+	s.g.Expect(s.sim.World.AddFault(pvesim.Fault{Method: "POST", Path: "/nodes/{node}/qemu/{vmid}/clone", Nth: 1, When: pvesim.DropReply})).To(Succeed())
 	request := pve.CloneRequest{Source: pve.VMRef{Node: "pve2", ID: 9002}, NewID: 200, Name: "w1", Mode: pve.CloneFull}
 	_, err := s.CloneVM(s.ctx, request)
 	s.g.Expect(pve.ClassOf(err)).To(Equal(pve.Ambiguous), "%v", err)

@@ -1,7 +1,6 @@
 package pvesim_test
 
 import (
-	"bytes"
 	"crypto/tls"
 	"encoding/json"
 	"net/http"
@@ -125,34 +124,6 @@ func TestPoolScopedToken(t *testing.T) {
 	a.ok("DELETE", "/nodes/pve1/qemu/150")
 	if r := a.do("GET", "/nodes/pve1/qemu/150/config"); r.status != 403 {
 		t.Errorf("config of its own destroyed VM: %+v", r)
-	}
-}
-
-func TestFaults(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	const clone = "/nodes/{node}/qemu/{vmid}/clone"
-	fault := bytes.NewBufferString(`{"method":"POST","path":"` + clone + `","nth":2,"when":"drop-reply"}`)
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, a.server.URL+"/pvesim/faults", fault)
-	if r := a.send(req); r.status != http.StatusOK {
-		t.Fatalf("add a fault: %+v", r)
-	}
-	a.server.World.AddFault(pvesim.Fault{VMID: 202, When: pvesim.Before, Status: 596, Reason: "Connection timed out"})
-	a.ok("POST", "/nodes/pve1/qemu/9001/clone", "newid", "200")
-	if r := a.do("POST", "/nodes/pve1/qemu/9001/clone", "newid", "201"); r.status != 0 {
-		t.Errorf("dropped reply: %+v", r)
-	}
-	if r := a.do("POST", "/nodes/pve1/qemu/9001/clone", "newid", "202"); r.status != 596 || r.reason != "Connection timed out" {
-		t.Errorf("596: %+v", r)
-	}
-	eventually(t, "the clone whose reply was lost is there", func() bool { v, ok := a.server.World.VM(201); return ok && v.Lock == "" })
-	if _, ok := a.server.World.VM(202); ok {
-		t.Error("a request that was refused before its effect had one")
-	}
-	a.server.World.ClearFaults()
-	a.server.World.AddFault(pvesim.Fault{Path: "/version", When: pvesim.AfterEffect, Status: 500, Reason: "no"})
-	if r := a.do("GET", "/version"); r.reason != "no" {
-		t.Errorf("%+v", r)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"strings"
 
@@ -26,19 +27,46 @@ func (w *World) control(out http.ResponseWriter, r *http.Request) {
 	case "DELETE /pvesim/faults":
 		w.ClearFaults()
 		writeJSON(out, w.Faults())
+	case "POST /pvesim/acts":
+		w.postAct(out, r)
 	default:
-		http.Error(out, fmt.Sprintf("%s %s: pvesim itself has GET coverage, check, state and faults, and POST and DELETE faults", r.Method, r.URL.Path), http.StatusNotFound)
+		http.Error(out, fmt.Sprintf("%s %s: pvesim itself has GET coverage, check, state and faults, POST faults and acts, and DELETE faults", r.Method, r.URL.Path), http.StatusNotFound)
 	}
 }
 
 func (w *World) postFault(out http.ResponseWriter, r *http.Request) {
 	var f Fault
-	if err := json.NewDecoder(r.Body).Decode(&f); err != nil {
+	if err := readInto(&f, r); err != nil {
 		http.Error(out, "read fault: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	w.AddFault(f)
+	if err := w.AddFault(f); err != nil {
+		http.Error(out, err.Error(), http.StatusBadRequest)
+		return
+	}
 	writeJSON(out, w.Faults())
+}
+
+func (w *World) postAct(out http.ResponseWriter, r *http.Request) {
+	var a Act
+	if err := readInto(&a, r); err != nil {
+		http.Error(out, "read act: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	if err := w.Do(a); err != nil {
+		http.Error(out, err.Error(), http.StatusBadRequest)
+		return
+	}
+	writeJSON(out, a)
+}
+
+// readInto reads a body of JSON or YAML. Fields that are not known are an error.
+func readInto(value any, r *http.Request) error {
+	raw, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	if err != nil {
+		return err
+	}
+	return yaml.UnmarshalStrict(raw, value)
 }
 
 func writeJSON(out http.ResponseWriter, value any) {

@@ -54,6 +54,7 @@ type exchange struct {
 	format string
 	// unreadable is the refusal of a body that cannot be read. It is given after the login is checked.
 	unreadable reply
+	fault  *Fault
 	// dropped exchanges get no answer: the connection is closed.
 	dropped bool
 }
@@ -61,6 +62,7 @@ type exchange struct {
 // answer serves one exchange and waits as long as a real host would.
 func (w *World) answer(x *exchange) reply {
 	f := w.faultFor(x)
+	x.fault = f
 	if f != nil && f.When == Before {
 		if instead, gone := w.strike(x.ctx, f); instead != nil || gone {
 			x.dropped = gone
@@ -163,7 +165,7 @@ func (w *World) dispatch(x *exchange) reply {
 	if route == nil {
 		return notImplemented(x.method, x.path)
 	}
-	c := &call{World: w, route: route, method: x.method, path: x.path, params: vars, who: who, at: w.node(x.at), file: x.file}
+	c := &call{World: w, route: route, method: x.method, path: x.path, params: vars, who: who, at: w.node(x.at), file: x.file, fault: x.fault}
 	for key, value := range x.params {
 		if _, ok := vars[key]; ok {
 			return invalidParam(key, "duplicate parameter (already defined in URI)")
@@ -202,5 +204,7 @@ func (c *call) run() reply {
 	if r := c.needQuorum(); r.failed() {
 		return r
 	}
+	c.striking = c.fault.forTask()
+	defer func() { c.striking = nil }()
 	return c.route.handle(c)
 }

@@ -41,6 +41,8 @@ type call struct {
 	at   *node
 	node *node
 	file *upload
+	// fault strikes the request; mostly nil.
+	fault *Fault
 }
 
 // vmid is the {vmid} of the path; parameters are validated before a handler runs.

@@ -31,6 +31,8 @@ type task struct {
 	stopped func()
 	// asked tells that the task was told to stop.
 	asked bool
+	// fault is the exit status that a fault gives the task in place of OK.
+	fault string
 	// holds are the lock files to give back at the end.
 	holds []proxmox.VMID
 }
@@ -84,7 +86,7 @@ func (w *World) start(k taskKey, body func(*task)) proxmox.UPID {
 	}
 	t.upid = proxmox.UPID(fmt.Sprintf("UPID:%s:%08X:%08X:%08X:%s:%s:%s:", k.node, t.pid, t.pstart, now.Unix(), k.typ, k.id, k.user))
 	w.tasks.add(t)
-	body(t)
+	w.striking.body(body)(t)
 	return t.upid
 }
 
@@ -107,6 +109,9 @@ func (t *task) end(reason string) {
 		return
 	}
 	t.exit = "OK"
+	if reason == "" {
+		reason = t.fault
+	}
 	if reason != "" {
 		t.exit = reason
 		t.logf("TASK ERROR: %s", reason)

@@ -22,6 +22,9 @@ type World struct {
 	routes  *routeTable
 	born    time.Time
 
+	// seed of all that is drawn.
+	seed uint64
+
 	mu       sync.Mutex
 	random   *rand.Rand
 	events   eventQueue
@@ -47,6 +50,9 @@ type World struct {
 	tasks    *taskList
 	flocks   map[proxmox.VMID]*flock
 	faults   []*faultState
+	// faultsAdded counts the faults ever added, striking is what the fault of the present request does to its task.
+	faultsAdded uint64
+	striking    *taskFault
 	requests []Request
 	// stale holds the VMs whose entry in cluster/resources waits for the next pvestatd cycle.
 	stale map[proxmox.VMID]bool
@@ -79,7 +85,7 @@ func NewWorld(opts ...Option) (*World, error) {
 
 func emptyWorld(m Model) *World {
 	return &World{
-		version: m.Version, speed: m.Speed, clock: m.Clock, name: m.ClusterName, guests: m.Guests,
+		version: m.Version, speed: m.Speed, clock: m.Clock, name: m.ClusterName, guests: m.Guests, seed: m.Seed,
 		routes: newRouteTable(m.Version), born: m.Clock.Now(),
 		random:  rand.New(rand.NewPCG(m.Seed, 0x70766573696d)),
 		nextPID: 1000, volumes: map[volumeKey]*volume{}, vms: map[proxmox.VMID]*vm{}, containers: map[proxmox.VMID]*container{},

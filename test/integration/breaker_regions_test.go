@@ -18,7 +18,7 @@ func TestOldInventoryIsNotBelieved(t *testing.T) {
 	b.provisioned(b.cluster("c1"))
 	machine := b.machine("c1", "m1")
 	b.settled(machine)
-	b.pve.World.AddFault(pvesim.Fault{Path: "/cluster/resources", Status: 596, Reason: "Connection timed out"})
+	b.Expect(b.pve.World.AddFault(pvesim.Fault{Path: "/cluster/resources", Status: 596, Reason: "Connection timed out"})).To(Succeed())
 	vm := b.vmOf(machine)
 	b.removeVM(vm)
 	foreign := b.foreignVM(vm.VMID, vm.Node)
@@ -43,7 +43,7 @@ func TestNodeThatWasRemovedDoesNotHoldUpDeletion(t *testing.T) {
 	b.removeVM(b.vmOf(machine))
 	for _, fault := range []pvesim.Fault{{Method: http.MethodGet, Path: pathConfig}, {Method: http.MethodDelete, Path: pathContent}} {
 		fault.Status, fault.Reason = 500, "hostname lookup 'pve1' failed - failed to get address info for: pve1: Name or service not known"
-		b.pve.World.AddFault(fault)
+		b.Expect(b.pve.World.AddFault(fault)).To(Succeed())
 	}
 	b.startControllers()
 	b.delete(machine)

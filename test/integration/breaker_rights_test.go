@@ -50,8 +50,8 @@ func TestDocumentedRightsAreEnough(t *testing.T) {
 func TestUnseenVMAtTheVMIDIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.pve.World.AddFault(pvesim.Fault{Method: http.MethodPost, Path: pathUpload, Nth: 1, When: pvesim.AfterEffect, Delay: 2 * time.Second})
-	b.pve.World.AddFault(pvesim.Fault{Method: http.MethodPost, Path: pathClone, Nth: 1, When: pvesim.Before, Status: 500, Reason: "got timeout"})
+	b.Expect(b.pve.World.AddFault(pvesim.Fault{Method: http.MethodPost, Path: pathUpload, Nth: 1, When: pvesim.AfterEffect, Delay: pvesim.Duration(2 * time.Second)})).To(Succeed())
+	b.Expect(b.pve.World.AddFault(pvesim.Fault{Method: http.MethodPost, Path: pathClone, Nth: 1, When: pvesim.Before, Status: 500, Reason: "got timeout"})).To(Succeed())
 	machine := b.scoped("m1")
 	b.Eventually(func() int32 { b.get(b, machine); return machine.Spec.Reservation.VMID }, patience, poll/10).ShouldNot(BeZero())
 	reserved := machine.Spec.Reservation

@@ -388,7 +388,7 @@ func TestContractAddressIsNotReleasedBeforeItsVM(t *testing.T) {
 	b.provisioned(b.cluster("c1"))
 	machine := b.machine("c1", "m1")
 	b.running(machine)
-	b.pve.World.AddFault(pvesim.Fault{Method: "DELETE", Path: "/nodes/{node}/qemu/{vmid}", Status: 500, Reason: "not today"})
+	b.Expect(b.pve.World.AddFault(pvesim.Fault{Method: "DELETE", Path: "/nodes/{node}/qemu/{vmid}", Status: 500, Reason: "not today"})).To(Succeed())
 	claim := &ipamv1.IPAddressClaim{ObjectMeta: b.meta("m1-net0-ipv4")}
 	b.Expect(b.client.Delete(b.ctx, claim)).To(Succeed())
 	b.Expect(b.client.Delete(b.ctx, machine)).To(Succeed())

@@ -58,7 +58,7 @@ func TestFaultsOnTheWay(t *testing.T) {
 			b.provisioned(b.cluster("c1"))
 			for _, request := range requests {
 				request.Nth, request.When, request.Status, request.Reason = 1, fault.When, fault.Status, fault.Reason
-				b.pve.World.AddFault(request)
+				b.Expect(b.pve.World.AddFault(request)).To(Succeed())
 			}
 			b.livesOnce(b.machine("c1", "m1"))
 			failed := 0
@@ -163,7 +163,7 @@ func TestVMIDThatAnotherTookFirst(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provisioned(b.cluster("c1"))
-	b.pve.World.AddFault(pvesim.Fault{Method: "POST", Path: pathUpload, Nth: 1, When: pvesim.AfterEffect, Delay: 2 * time.Second})
+	b.Expect(b.pve.World.AddFault(pvesim.Fault{Method: "POST", Path: pathUpload, Nth: 1, When: pvesim.AfterEffect, Delay: pvesim.Duration(2 * time.Second)})).To(Succeed())
 	machine := b.machine("c1", "m1")
 	b.Eventually(func() int32 { b.get(b, machine); return machine.Spec.Reservation.VMID }, patience, poll).ShouldNot(BeZero())
 	reserved := machine.Spec.Reservation
@@ -184,7 +184,7 @@ func TestVMWithTheMachinesNameAndNoMarkerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provisioned(b.cluster("c1"))
-	b.pve.World.AddFault(pvesim.Fault{Method: "PUT", Path: "/nodes/{node}/qemu/{vmid}/config", Status: 500, Reason: "not yet"})
+	b.Expect(b.pve.World.AddFault(pvesim.Fault{Method: "PUT", Path: "/nodes/{node}/qemu/{vmid}/config", Status: 500, Reason: "not yet"})).To(Succeed())
 	machine := b.machine("c1", "m1")
 	b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "Error", "not yet")
 	vm := b.pveVMs()[0]
