@@ -19,13 +19,14 @@ const (
 	PVEStatD  Daemon = "pvestatd"
 )
 
-// daemonState is how a daemon is. The zero value means that it runs.
-type daemonState int
+// DaemonState is how a daemon is.
+type DaemonState string
 
+// The states of a daemon.
 const (
-	daemonRunning daemonState = iota
-	daemonStopped
-	daemonFrozen
+	DaemonRunning DaemonState = ""
+	DaemonStopped DaemonState = "stopped"
+	DaemonFrozen  DaemonState = "frozen"
 )
 
 // answerTimeout is how long pveproxy waits for the answer of another daemon.
@@ -34,39 +35,41 @@ const answerTimeout = 30 * time.Second
 // StopDaemon stops a daemon of a host, as systemctl stop does: requests that need it get 595 "Connection refused", and those that it
 // had taken while frozen are lost. Names that do not exist do nothing, here and in the other methods about daemons.
 func (w *World) StopDaemon(name proxmox.NodeName, d Daemon) {
-	w.setDaemon(name, d, daemonStopped, daemonRunning, daemonFrozen)
+	w.setDaemon(name, d, DaemonStopped, DaemonRunning, DaemonFrozen)
 }
 
 // StartDaemon starts a daemon that was stopped.
 func (w *World) StartDaemon(name proxmox.NodeName, d Daemon) {
-	w.setDaemon(name, d, daemonRunning, daemonStopped)
+	w.setDaemon(name, d, DaemonRunning, DaemonStopped)
 }
 
 // FreezeDaemon freezes the workers of a daemon, as kill -STOP does: it takes requests and does not answer. Who asked through pveproxy
 // gets 596 "Connection timed out" after 30 s, and the request is carried out all the same after ThawDaemon.
 func (w *World) FreezeDaemon(name proxmox.NodeName, d Daemon) {
-	w.setDaemon(name, d, daemonFrozen, daemonRunning)
+	w.setDaemon(name, d, DaemonFrozen, DaemonRunning)
 }
 
 // ThawDaemon ends FreezeDaemon: the requests taken meanwhile are carried out now, in order.
 func (w *World) ThawDaemon(name proxmox.NodeName, d Daemon) {
-	w.setDaemon(name, d, daemonRunning, daemonFrozen)
+	w.setDaemon(name, d, DaemonRunning, DaemonFrozen)
 }
 
 // setDaemon puts a daemon that is in one of the states from into another.
-func (w *World) setDaemon(name proxmox.NodeName, d Daemon, to daemonState, from ...daemonState) {
+func (w *World) setDaemon(name proxmox.NodeName, d Daemon, to DaemonState, from ...DaemonState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := w.node(name)
-	if n == nil || !slices.Contains(from, n.daemons[d]) {
+	if n == nil || !slices.Contains(from, n.Daemons[d]) {
 		return
 	}
-	if n.daemons == nil {
-		n.daemons = map[Daemon]daemonState{}
+	if n.Daemons == nil {
+		n.Daemons = map[Daemon]DaemonState{}
 	}
-	n.daemons[d] = to
+	if n.Daemons[d] = to; to == DaemonRunning {
+		delete(n.Daemons, d)
+	}
 	switch {
-	case d == PVEStatD && to == daemonRunning:
+	case d == PVEStatD && to == DaemonRunning:
 		w.unsilence(n)
 	case d == PVEStatD:
 		w.silence(n)
@@ -90,9 +93,9 @@ func (n *node) releaseHeld() {
 	n.held = nil
 	for _, h := range waiting {
 		switch {
-		case !n.online || n.daemons[h.daemon] == daemonStopped:
+		case !n.online || n.Daemons[h.daemon] == DaemonStopped:
 			h.finish(h.lost)
-		case n.daemons[h.daemon] == daemonFrozen:
+		case n.Daemons[h.daemon] == DaemonFrozen:
 			n.held = append(n.held, h)
 		default:
 			h.finish(h.run())
@@ -117,10 +120,10 @@ func (n *node) hold(d Daemon, lost reply, run func() reply) *held {
 
 // pass lets a daemon of the host go on with a request, or answers as the pveproxy before it when it does not.
 func (w *World) pass(n *node, d Daemon, run func() reply) reply {
-	switch n.daemons[d] {
-	case daemonStopped:
+	switch n.Daemons[d] {
+	case DaemonStopped:
 		return unreachable("Connection refused")
-	case daemonFrozen:
+	case DaemonFrozen:
 		h := n.hold(d, unanswered("Connection reset by peer"), run)
 		w.after(answerTimeout, func() { h.finish(unanswered("Connection timed out")) })
 		return reply{later: h.answer}

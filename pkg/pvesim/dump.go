@@ -14,7 +14,10 @@ func (w *World) State() State {
 	s := State{Version: w.version, ClusterName: w.name}
 	for _, n := range w.nodes {
 		spec := n.NodeSpec
-		spec.Offline, spec.Bridges = !n.online, slices.Clone(n.Bridges)
+		spec.Offline, spec.Bridges, spec.Daemons = !n.online, slices.Clone(n.Bridges), maps.Clone(n.Daemons)
+		if len(spec.Daemons) == 0 {
+			spec.Daemons = nil
+		}
 		s.Nodes = append(s.Nodes, spec)
 	}
 	for _, st := range w.storages {
@@ -32,6 +35,9 @@ func (w *World) State() State {
 	w.dumpContainers(&s)
 	w.dumpCluster(&s)
 	w.dumpAccess(&s)
+	for _, f := range w.faults {
+		s.Faults = append(s.Faults, f.Fault)
+	}
 	w.dumpTasks(&s)
 	return s
 }

@@ -13,9 +13,6 @@ type node struct {
 	id     int
 	online bool
 	booted time.Time
-	// cut hosts have lost the cluster network.
-	cut     bool
-	daemons map[Daemon]daemonState
 	// held are the requests that frozen daemons have taken.
 	held []*held
 	// silent is what the host broadcast last, nil while it broadcasts.

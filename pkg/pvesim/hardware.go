@@ -135,7 +135,7 @@ func serviceState(c *call) reply { return ok(c.service(c.params["service"])) }
 // service is the state of a unit. Of the daemons that can be stopped it is the true one, of the others that all is well.
 func (c *call) service(name string) map[string]any {
 	out := map[string]any{"service": name, "name": name, "desc": fmt.Sprintf("Proxmox VE %s", name), "state": "running", "active-state": "active", "unit-state": "enabled"}
-	if c.node.daemons[Daemon(name)] == daemonStopped {
+	if c.node.Daemons[Daemon(name)] == DaemonStopped {
 		out["state"], out["active-state"] = "dead", "inactive"
 	}
 	return out

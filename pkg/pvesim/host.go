@@ -40,7 +40,7 @@ func (w *World) StartNode(name proxmox.NodeName) {
 	if n == nil || n.online {
 		return
 	}
-	n.online, n.booted, n.daemons = true, w.clock.Now(), nil
+	n.online, n.booted, n.Daemons = true, w.clock.Now(), nil
 	w.unsilence(n)
 	for _, id := range slices.Sorted(maps.Keys(w.vms)) {
 		if v := w.vms[id]; v.node == name && v.config["onboot"] == "1" && !v.isTemplate() {
@@ -55,9 +55,9 @@ func (w *World) StartNode(name proxmox.NodeName) {
 func (w *World) CutLink(name proxmox.NodeName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n := w.node(name); n != nil && !n.cut {
+	if n := w.node(name); n != nil && !n.CutOff {
 		w.silence(n)
-		n.cut = true
+		n.CutOff = true
 	}
 }
 
@@ -65,8 +65,8 @@ func (w *World) CutLink(name proxmox.NodeName) {
 func (w *World) MendLink(name proxmox.NodeName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n := w.node(name); n != nil && n.cut {
-		n.cut = false
+	if n := w.node(name); n != nil && n.CutOff {
+		n.CutOff = false
 		w.unsilence(n)
 	}
 }
@@ -82,7 +82,7 @@ func (w *World) Kill(id proxmox.VMID) {
 
 // sees tells whether two hosts are members of one corosync partition.
 func (n *node) sees(other *node) bool {
-	return n.online && other.online && (n == other || !n.cut && !other.cut)
+	return n.online && other.online && (n == other || !n.CutOff && !other.CutOff)
 }
 
 // quorate tells whether the host's side of the cluster has more than half of the votes.
@@ -115,15 +115,20 @@ func (w *World) silence(n *node) {
 }
 
 func (w *World) unsilence(n *node) {
-	if n.online && !n.cut && n.daemons[PVEStatD] == daemonRunning {
+	if n.broadcasts() {
 		n.silent = nil
 	}
+}
+
+// broadcasts tells whether the others hear of the host.
+func (n *node) broadcasts() bool {
+	return n.online && !n.CutOff && n.Daemons[PVEStatD] == DaemonRunning
 }
 
 // heard is what one host knows from the broadcasts of another: nil means that they come in as usual.
 func (n *node) heard(of *node) *silence {
 	switch {
-	case n.sees(of) && of.daemons[PVEStatD] == daemonRunning:
+	case n.sees(of) && of.Daemons[PVEStatD] == DaemonRunning:
 		return nil
 	case of.silent != nil:
 		return of.silent

@@ -54,7 +54,7 @@ type exchange struct {
 	format string
 	// unreadable is the refusal of a body that cannot be read. It is given after the login is checked.
 	unreadable reply
-	fault  *Fault
+	fault      *Fault
 	// dropped exchanges get no answer: the connection is closed.
 	dropped bool
 }
@@ -113,7 +113,7 @@ func (w *World) perform(x *exchange) reply {
 
 // receive is how the pveproxy of the node that is asked takes a request.
 func (w *World) receive(x *exchange) reply {
-	if n := w.node(x.at); n != nil && n.daemons[PVEProxy] == daemonFrozen {
+	if n := w.node(x.at); n != nil && n.Daemons[PVEProxy] == DaemonFrozen {
 		return reply{later: n.hold(PVEProxy, reply{}, func() reply { return w.dispatch(x) }).answer}
 	}
 	return w.dispatch(x)

@@ -11,6 +11,11 @@ import (
 
 // load enters all of a state. The error names the object that cannot be.
 func (w *World) load(s State) error {
+	for _, f := range s.Faults {
+		if err := w.addFault(f); err != nil {
+			return err
+		}
+	}
 	for _, n := range s.Nodes {
 		if err := w.addNode(n); err != nil {
 			return err
@@ -67,7 +72,12 @@ func (w *World) addNode(s NodeSpec) error {
 	}
 	i := len(w.nodes) + 1
 	s = s.completed(i)
-	w.nodes = append(w.nodes, &node{NodeSpec: s, id: i, online: !s.Offline, booted: w.clock.Now()})
+	s.Daemons = maps.Clone(s.Daemons)
+	n := &node{NodeSpec: s, id: i, online: !s.Offline, booted: w.clock.Now()}
+	if !n.broadcasts() {
+		w.silence(n)
+	}
+	w.nodes = append(w.nodes, n)
 	return nil
 }
 

@@ -197,7 +197,7 @@ func (w *World) down(name proxmox.NodeName) string {
 	switch {
 	case n == nil || !n.online:
 		return "no route to host"
-	case n.daemons[PVEProxy] == daemonStopped:
+	case n.Daemons[PVEProxy] == DaemonStopped:
 		return "connection refused"
 	}
 	return ""

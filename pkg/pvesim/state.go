@@ -35,6 +35,8 @@ type State struct {
 	PCI      []PCIMappingSpec `json:"pciMappings,omitempty"`
 	// Tasks that have ended, in the order in which they were started.
 	Tasks []TaskSpec `json:"tasks,omitempty"`
+	// Faults in force. A world that is made from a copy counts their matches anew.
+	Faults []Fault `json:"faults,omitempty"`
 }
 
 // NodeSpec describes a host.
@@ -58,6 +60,10 @@ type NodeSpec struct {
 	Bridges []proxmox.BridgeName `json:"bridges,omitempty"`
 	// Offline hosts are down.
 	Offline bool `json:"offline,omitempty"`
+	// CutOff hosts run without a link to the others.
+	CutOff bool `json:"cutOff,omitempty"`
+	// Daemons that do not run.
+	Daemons map[Daemon]DaemonState `json:"daemons,omitempty"`
 	// PCI devices of the host.
 	PCI []PCIDeviceSpec `json:"pci,omitempty"`
 }

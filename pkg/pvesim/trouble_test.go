@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
@@ -376,4 +378,29 @@ func TestActsOnNothing(t *testing.T) {
 		}
 		b.expect([]probe{{"pve1", "GET", "/nodes/pve3/status", "200 OK"}})
 	})
+}
+
+// TestTroubleIsInTheState: a world that is rebuilt has the same trouble.
+func TestTroubleIsInTheState(t *testing.T) {
+	t.Parallel()
+	first := newWorld(t, pvesim.WithNodes(5))
+	first.StopNode("pve2")
+	first.CutLink("pve3")
+	first.StopDaemon("pve4", pvesim.PVEDaemon)
+	first.FreezeDaemon("pve5", pvesim.PVEProxy)
+	first.StopDaemon("pve1", pvesim.PVEStatD)
+	first.StartDaemon("pve1", pvesim.PVEStatD)
+	must(t, first.AddFault(pvesim.Fault{Path: "/version", Percent: 30, Status: 500}))
+	again := newWorld(t, pvesim.FromState(first.State()))
+	if diff := cmp.Diff(first.State(), again.State()); diff != "" {
+		t.Errorf("the world differs (-first +rebuilt):\n%s", diff)
+	}
+	got := []string{}
+	for _, n := range again.State().Nodes {
+		got = append(got, fmt.Sprint(n.Offline, n.CutOff, n.Daemons))
+	}
+	want := []string{"false false map[]", "true false map[]", "false true map[]", "false false map[pvedaemon:stopped]", "false false map[pveproxy:frozen]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }

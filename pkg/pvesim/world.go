@@ -44,16 +44,16 @@ type World struct {
 	groups   map[string]*userGroupEntry
 	roles    map[string][]string
 	// acl are the entries of the access control list by path.
-	acl      map[string][]ACLSpec
-	tokens   map[string]*token
-	tickets  map[string]*ticket
-	tasks    *taskList
-	flocks   map[proxmox.VMID]*flock
-	faults   []*faultState
+	acl     map[string][]ACLSpec
+	tokens  map[string]*token
+	tickets map[string]*ticket
+	tasks   *taskList
+	flocks  map[proxmox.VMID]*flock
+	faults  []*faultState
 	// faultsAdded counts the faults ever added, striking is what the fault of the present request does to its task.
 	faultsAdded uint64
 	striking    *taskFault
-	requests []Request
+	requests    []Request
 	// stale holds the VMs whose entry in cluster/resources waits for the next pvestatd cycle.
 	stale map[proxmox.VMID]bool
 
