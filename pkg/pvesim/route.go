@@ -14,6 +14,8 @@ type Route struct {
 	Method string `json:"method"`
 	// Path is the pattern below /api2/json, with {node}, {vmid} … as in Proxmox VE's API viewer.
 	Path string `json:"path"`
+	// Parameters that may be given, those of the path among them; only filled by Coverage.
+	Parameters []Parameter `json:"parameters"`
 
 	// Check is what the caller needs, as Proxmox VE's API schema writes it; nil where any login will do.
 	Check any `json:"check,omitempty"`
@@ -164,20 +166,4 @@ func (t *routeTable) find(method, path string) (*Route, map[string]string) {
 
 func split(path string) []string {
 	return slices.DeleteFunc(strings.Split(path, "/"), func(s string) bool { return s == "" })
-}
-
-// Coverage lists the simulated endpoints in the order of their paths.
-func (w *World) Coverage() []Route {
-	out := make([]Route, 0, len(w.routes.routes))
-	for _, r := range w.routes.routes {
-		entry := Route{Method: r.Method, Path: r.Path}
-		if r.permission != nil {
-			entry.Check = r.permission.tree()
-		}
-		out = append(out, entry)
-	}
-	slices.SortFunc(out, func(a, b Route) int {
-		return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method)
-	})
-	return out
 }
