@@ -211,7 +211,7 @@ func TestControlEndpoints(t *testing.T) {
 		"GET /pvesim/check":    "200 []",
 		"POST /pvesim/faults":  "400 read fault",
 		"GET /pvesim/other":    "404 ",
-		"GET /pvesim/coverage": `200 [{"method":"GET","path":"/"}`,
+		"GET /pvesim/coverage": `200 [{"method":"GET","path":"/","parameters":[`,
 		"GET /elsewhere":       "501",
 	} {
 		method, path, _ := strings.Cut(request, " ")

@@ -265,38 +265,51 @@ func idOf(lists ...[]any) string {
 func identifies(id string, list []any) bool {
 	seen := map[string]bool{}
 	for _, x := range list {
-		o, _ := x.(map[string]any)
-		value, ok := o[id]
-		if !ok || seen[fmt.Sprint(value)] {
+		name, ok := idName(id, x)
+		if !ok || seen[name] {
 			return false
 		}
-		seen[fmt.Sprint(value)] = true
+		seen[name] = true
 	}
 	return true
 }
 
+// idName is the ID of an element.
+func idName(id string, element any) (string, bool) {
+	o, _ := element.(map[string]any)
+	var names []string
+	for _, k := range strings.Split(id, "+") {
+		value, ok := o[k]
+		if !ok {
+			return "", false
+		}
+		names = append(names, fmt.Sprint(value))
+	}
+	return strings.Join(names, " "), true
+}
+
 // keyed compares lists whose elements have an ID.
 func (c *comparison) keyed(field, id string, want, got []any) {
-	idName := func(x any) string { o, _ := x.(map[string]any); return fmt.Sprint(o[id]) }
 	var wanted, given []string
 	elements := map[string]any{}
 	for _, g := range got {
-		given = append(given, idName(g))
-		elements[idName(g)] = g
+		name, _ := idName(id, g)
+		given = append(given, name)
+		elements[name] = g
 	}
 	for _, w := range want {
-		name := c.pairs.Replace(idName(w))
+		name, _ := idName(id, w)
+		name = c.pairs.Replace(name)
 		wanted = append(wanted, name)
-		g, ok := elements[name]
-		if !ok {
+		if g, ok := elements[name]; ok {
+			c.value(field+"[]", w, g)
+		} else {
 			c.diffs = append(c.diffs, fmt.Sprintf("%s: %s %s is missing, want %s", field, id, name, brief(w)))
-			continue
 		}
-		c.value(field+"[]", w, g)
 	}
-	for _, g := range got {
-		if !slices.Contains(wanted, idName(g)) {
-			c.diffs = append(c.diffs, fmt.Sprintf("%s: %s %s is not wanted, got %s", field, id, idName(g), brief(g)))
+	for i, name := range given {
+		if !slices.Contains(wanted, name) {
+			c.diffs = append(c.diffs, fmt.Sprintf("%s: %s %s is not wanted, got %s", field, id, name, brief(got[i])))
 		}
 	}
 	if orderedBy[id] && len(c.diffs) == 0 && !slices.Equal(wanted, given) {

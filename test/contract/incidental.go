@@ -162,8 +162,8 @@ var removed = regexp.MustCompile(`\b(TOKEN|PASSWORD|TICKET|CSRF|PEM|KERNEL)\b`)
 // orderedBy are keys of lists whose order matters; other lists of objects may come in any order.
 var orderedBy = map[string]bool{"n": true, "pos": true, "upid": true}
 
-// ids are the keys by which elements of lists are told apart: the first that all elements have.
+// ids are the keys by which elements of lists are told apart, several of them joined by +: the first that all elements have.
 var ids = []string{
 	"n", "pos", "upid", "volid", "vmid", "id", "storage", "node", "userid", "tokenid", "poolid", "iface", "subdir", "key", "cidr", "vnet", "subnet", "zone",
-	"group", "sid", "rule", "macro", "name", "path", "logical-id", "roleid",
+	"group", "sid", "rule", "macro", "name", "path+ugid+roleid", "path", "logical-id", "roleid",
 }
