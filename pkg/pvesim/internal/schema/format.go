@@ -45,7 +45,10 @@ func CheckFormat(format, value string) string {
 	if item, ok := strings.CutSuffix(format, "-list"); ok {
 		return checkList(item, value)
 	}
-	return checkAccess(format, value)
+	if msg := checkAccess(format, value); msg != "" {
+		return msg
+	}
+	return checkNetworkFormat(format, value)
 }
 
 // checkList returns why the first refused element of a list is refused, or "".
