@@ -219,6 +219,7 @@ func (j *cloneJob) create(newID proxmox.VMID) {
 		return
 	}
 	j.target = j.addVM(newID, j.source.node, map[string]string{"lock": "clone", "description": " qmclone temporary file"})
+	j.firewalls.copyGuest(j.source.id, newID)
 	t.undo = func(reason string) { j.fail("copy failed: " + reason) }
 	for _, name := range j.source.drives() {
 		if msg := j.copyDrive(name); msg != "" {
@@ -350,6 +351,7 @@ func (w *World) dropVM(v *vm) {
 	v.destroyed = true
 	delete(w.vms, v.id)
 	delete(w.stale, v.id)
+	w.firewalls.removeGuest(v.id)
 	for _, p := range w.pools {
 		delete(p.members, v.id)
 	}

@@ -38,6 +38,7 @@ func (w *World) State() State {
 	for _, f := range w.faults {
 		s.Faults = append(s.Faults, f.Fault)
 	}
+	w.dumpFirewalls(&s)
 	w.dumpTasks(&s)
 	return s
 }

@@ -60,7 +60,7 @@ func protectedReads() []string {
 		agent + "get-vcpus", agent + "info", agent + "network-get-interfaces",
 		"/nodes/{node}/qemu", guest + "feature", guest + "firewall/ipset/{name}/{cidr}", guest + "firewall/log", guest + "migrate",
 		guest + "rrd", guest + "rrddata", guest + "snapshot", guest + "status/current",
-		"/nodes/{node}/lxc", "/nodes/{node}/lxc/{vmid}/feature", "/nodes/{node}/lxc/{vmid}/firewall/ipset/{name}/{cidr}",
+		"/nodes/{node}/lxc", "/nodes/{node}/lxc/{vmid}/feature", "/nodes/{node}/lxc/{vmid}/firewall/ipset/{name}/{cidr}", "/nodes/{node}/lxc/{vmid}/firewall/log",
 		"/nodes/{node}/lxc/{vmid}/interfaces", "/nodes/{node}/lxc/{vmid}/rrd", "/nodes/{node}/lxc/{vmid}/rrddata",
 		"/nodes/{node}/lxc/{vmid}/snapshot", "/nodes/{node}/lxc/{vmid}/status/current",
 		"/nodes/{node}/apt/update", "/nodes/{node}/disks/list", "/nodes/{node}/firewall/log", "/nodes/{node}/hardware/pci",

@@ -96,7 +96,7 @@ func newRouteTable(v Version) *routeTable {
 	groups := [][]Route{
 		clusterRoutes(v), accessRoutes(v), poolRoutes(), mappingRoutes(),
 		nodeRoutes(v), hardwareRoutes(v), containerRoutes(), storageRoutes(v), taskRoutes(),
-		vmRoutes(v), powerRoutes(v),
+		vmRoutes(v), powerRoutes(v), firewallRoutes(),
 	}
 	for _, group := range groups {
 		for _, r := range group {
@@ -129,7 +129,7 @@ func (n *routeNode) child(part string) *routeNode {
 	if name, ok := strings.CutPrefix(part, "{"); ok {
 		if n.variable == nil {
 			name = strings.TrimSuffix(name, "}")
-			n.variable = &routeNode{name: name, rest: name == "volume"}
+			n.variable = &routeNode{name: name, rest: name == "volume" || name == "cidr"}
 		}
 		return n.variable
 	}

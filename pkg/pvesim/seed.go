@@ -32,6 +32,7 @@ func (w *World) load(s State) error {
 	if err := w.loadAccess(s); err != nil {
 		return err
 	}
+	w.loadFirewalls(s)
 	for _, v := range s.Volumes {
 		if err := w.seedVolume(v); err != nil {
 			return err
@@ -228,6 +229,9 @@ func (w *World) seedVM(s VMSpec) error {
 		}
 	}
 	w.complete(v)
+	if !s.Firewall.isZero() {
+		w.firewalls.guests[v.id] = s.Firewall.config()
+	}
 	v.seedPending(s)
 	w.vms[v.id] = v
 	if p := w.pools[s.Pool]; p != nil {

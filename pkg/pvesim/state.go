@@ -26,13 +26,15 @@ type State struct {
 	// UserGroups are the groups that users can be in.
 	UserGroups []UserGroupSpec `json:"userGroups,omitempty"`
 	// Roles beside those that Proxmox VE brings.
-	Roles    []RoleSpec       `json:"roles,omitempty"`
-	Tokens   []TokenSpec      `json:"tokens,omitempty"`
-	ACL      []ACLSpec        `json:"acl,omitempty"`
-	Firewall FirewallSpec     `json:"firewall,omitzero"`
-	HA       HASpec           `json:"ha,omitzero"`
-	SDN      SDNSpec          `json:"sdn,omitzero"`
-	PCI      []PCIMappingSpec `json:"pciMappings,omitempty"`
+	Roles    []RoleSpec   `json:"roles,omitempty"`
+	Tokens   []TokenSpec  `json:"tokens,omitempty"`
+	ACL      []ACLSpec    `json:"acl,omitempty"`
+	Firewall FirewallSpec `json:"firewall,omitzero"`
+	// StrayFirewalls are firewall files of VMIDs that no VM has: such a file can be written before there is a VM.
+	StrayFirewalls map[proxmox.VMID]FirewallSpec `json:"strayFirewalls,omitempty"`
+	HA             HASpec                        `json:"ha,omitzero"`
+	SDN            SDNSpec                       `json:"sdn,omitzero"`
+	PCI            []PCIMappingSpec              `json:"pciMappings,omitempty"`
 	// Tasks that have ended, in the order in which they were started.
 	Tasks []TaskSpec `json:"tasks,omitempty"`
 	// Faults in force. A world that is made from a copy counts their matches anew.
@@ -60,6 +62,8 @@ type NodeSpec struct {
 	Bridges []proxmox.BridgeName `json:"bridges,omitempty"`
 	// Offline hosts are down.
 	Offline bool `json:"offline,omitempty"`
+	// Firewall are the options and rules of the host itself.
+	Firewall FirewallSpec `json:"firewall,omitzero"`
 	// CutOff hosts run without a link to the others.
 	CutOff bool `json:"cutOff,omitempty"`
 	// Daemons that do not run.

@@ -44,12 +44,13 @@ type World struct {
 	groups   map[string]*userGroupEntry
 	roles    map[string][]string
 	// acl are the entries of the access control list by path.
-	acl     map[string][]ACLSpec
-	tokens  map[string]*token
-	tickets map[string]*ticket
-	tasks   *taskList
-	flocks  map[proxmox.VMID]*flock
-	faults  []*faultState
+	acl       map[string][]ACLSpec
+	firewalls firewalls
+	tokens    map[string]*token
+	tickets   map[string]*ticket
+	tasks     *taskList
+	flocks    map[proxmox.VMID]*flock
+	faults    []*faultState
 	// faultsAdded counts the faults ever added, striking is what the fault of the present request does to its task.
 	faultsAdded uint64
 	striking    *taskFault
@@ -90,7 +91,7 @@ func emptyWorld(m Model) *World {
 		random:  rand.New(rand.NewPCG(m.Seed, 0x70766573696d)),
 		nextPID: 1000, volumes: map[volumeKey]*volume{}, vms: map[proxmox.VMID]*vm{}, containers: map[proxmox.VMID]*container{},
 		options: map[string]string{}, mappings: map[string]*PCIMappingSpec{}, pools: map[proxmox.PoolID]*pool{},
-		users: map[string]*user{}, groups: map[string]*userGroupEntry{}, roles: specialRoles(m.Version), acl: map[string][]ACLSpec{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(),
+		users: map[string]*user{}, groups: map[string]*userGroupEntry{}, roles: specialRoles(m.Version), acl: map[string][]ACLSpec{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(), firewalls: newFirewalls(),
 		flocks: map[proxmox.VMID]*flock{}, stale: map[proxmox.VMID]bool{},
 		wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}

@@ -34,6 +34,10 @@ var facts = []fact{
 	{"12-tasks", full("local:1200/vm-1200-disk-0.qcow2", 1200)},
 	// what 04a left: its clone of template 400 into the pool
 	{"04b-clone-phases", inPool("capi", 413)},
+	// what an earlier recording left: the firewall file of a VM that is gone
+	{"10-firewall", func(s *pvesim.State) {
+		s.StrayFirewalls = map[proxmox.VMID]pvesim.FirewallSpec{1099: {Options: map[string]string{"enable": "1"}}}
+	}},
 }
 
 func inPool(pool proxmox.PoolID, vmid proxmox.VMID) func(*pvesim.State) {
