@@ -7,7 +7,7 @@ func accessRoutes(v Version) []Route {
 	out := []Route{
 		{Method: "GET", Path: "/access", handle: func(*call) reply { return ok(accessIndex()) }},
 		{Method: "GET", Path: "/access/ticket", handle: func(*call) reply { return ok(nil) }, permission: world{}},
-		{Method: "POST", Path: "/access/ticket", handle: login, permission: world{}, params: []schema.Param{
+		{Method: "POST", Path: "/access/ticket", handle: login, permission: world{}, ticketOnly: true, params: []schema.Param{
 			schema.Text("username").MaxLength(64).Required(), schema.Text("password").Required(), schema.Text("realm").Format("pve-realm").MaxLength(32),
 			schema.Boolean("new-format"), schema.Text("otp"), schema.Text("path").MaxLength(64).Requires("privs"), schema.Text("privs").MaxLength(64).Requires("path"),
 			schema.Text("tfa-challenge"),

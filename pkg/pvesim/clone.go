@@ -55,48 +55,6 @@ func cloneVM(c *call) reply {
 	})
 }
 
-// mayClone checks the rights beyond VM.Clone on the source.
-func (c *call) mayClone() reply {
-	pool := c.params["pool"]
-	if pool != "" && c.pools[proxmox.PoolID(pool)] == nil {
-		return reply{status: 403, reason: fmt.Sprintf("Permission check failed (pool '%s' does not exist)", pool)}
-	}
-	if !c.mayAny(c.who, "/vms/"+c.params["newid"], "VM.Allocate") && !c.mayInPool("VM.Allocate") {
-		return reply{status: 403, reason: "Permission check failed"}
-	}
-	for _, id := range c.cloneStorages() {
-		if path := "/storage/" + string(id); !c.mayAny(c.who, path, "Datastore.AllocateSpace") {
-			return denied(path, "Datastore.AllocateSpace")
-		}
-	}
-	v := c.vm()
-	if v == nil {
-		return reply{}
-	}
-	for key, value := range v.config {
-		if r := c.mayUseBridge(key, value); r.failed() {
-			return r
-		}
-	}
-	return reply{}
-}
-
-// cloneStorages are the storages that the clone's disks will be on.
-func (c *call) cloneStorages() []proxmox.StorageID {
-	if id := c.params["storage"]; id != "" {
-		return []proxmox.StorageID{proxmox.StorageID(id)}
-	}
-	var out []proxmox.StorageID
-	if v := c.vm(); v != nil {
-		for _, name := range v.drives() {
-			if d := parseDrive(v.config[name]); d.storageID() != "" && (!d.cdrom() || d.cloudInit()) {
-				out = append(out, d.storageID())
-			}
-		}
-	}
-	return out
-}
-
 func (j *cloneJob) findTarget(c *call) reply {
 	name := proxmox.NodeName(c.params["target"])
 	if name == c.node.Name || name == "localhost" {

@@ -63,7 +63,7 @@ func TestConfigIsRefused(t *testing.T) {
 		{"balloon value too large (must be smaller than assigned memory)", []string{"balloon", "999999"}},
 		{"only root can set 'hugepages' config", []string{"hugepages", "2"}},
 		{"only root can set 'args' config", []string{"delete", "args"}},
-		{"only root can set 'hostpci0' config", []string{"hostpci0", "0000:01:00"}},
+		{"only root can set 'hostpci0' config for non-mapped devices", []string{"hostpci0", "0000:01:00"}},
 		{"SSH public key validation error", []string{"sshkeys", "garbage%20key"}},
 	}
 	for _, tt := range tests {

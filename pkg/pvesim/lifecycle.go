@@ -12,18 +12,12 @@ import (
 
 // createVM is POST /nodes/{node}/qemu.
 func createVM(c *call) reply {
-	id, pool := toVMID(c.params["vmid"]), proxmox.PoolID(c.params["pool"])
-	if !c.mayAny(c.who, "/vms/"+id.String(), "VM.Allocate") && !c.mayInPool("VM.Allocate") {
-		return denied("/vms/"+id.String(), "VM.Allocate")
-	}
-	if pool != "" && c.pools[pool] == nil {
-		return reply{status: 403, reason: fmt.Sprintf("Permission check failed (pool '%s' does not exist)", pool)}
+	id := toVMID(c.params["vmid"])
+	if r := c.mayCreate(); r.failed() {
+		return r
 	}
 	if c.has("archive") {
 		return notImplemented(c.method, c.path)
-	}
-	if other := c.vms[id]; other != nil {
-		return fail("unable to create VM %d - VM %d already exists on node '%s'", id, id, other.node)
 	}
 	e := &edit{set: map[string]string{}}
 	known := configParams(c.version)
@@ -32,8 +26,11 @@ func createVM(c *call) reply {
 			e.set[key] = value
 		}
 	}
-	if r := c.mayEdit(e); r.failed() {
+	if r := c.mayEditNew(e); r.failed() {
 		return r
+	}
+	if other := c.vms[id]; other != nil {
+		return fail("unable to create VM %d - VM %d already exists on node '%s'", id, id, other.node)
 	}
 	return c.task("qmcreate", id.String(), func(t *task) {
 		t.vms = []proxmox.VMID{id}
@@ -204,6 +201,9 @@ func (c *call) resizeRefusal(v *vm) (drive, string) {
 	d := parseDrive(v.config[name])
 	if d.cdrom() {
 		return drive{}, "you can't resize a cdrom"
+	}
+	if r := c.need("/storage/"+string(d.storageID()), "Datastore.AllocateSpace"); r.failed() {
+		return drive{}, r.failure()
 	}
 	if c.volumeAt(v.node, d.volume) == nil {
 		return drive{}, fmt.Sprintf("volume '%s' does not exist", d.volume)

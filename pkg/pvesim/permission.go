@@ -282,4 +282,4 @@ func (world) tree() any                               { return "world" }
 type rootAlone struct{}
 
 func (rootAlone) check(_ *call, quiet bool) (bool, reply) { return refuse(quiet, "user != root@pam") }
-func (rootAlone) tree() any                               { return nil }
+func (rootAlone) tree() any                               { return rootUser }

@@ -32,10 +32,10 @@ func storageRoutes(v Version) []Route {
 		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content", handle: listContent, permission: audit, params: []schema.Param{
 			schema.Text("content").Format("pve-storage-content"), schema.VMID("vmid"),
 		}},
-		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: volumeInfo, permission: audit, params: []schema.Param{id}},
+		{Method: "GET", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: volumeInfo, params: []schema.Param{id}},
 		{
 			Method: "DELETE", Path: "/nodes/{node}/storage/{storage}/content/{volume}", handle: deleteVolume,
-			permission: on("/storage/{storage}", "Datastore.Allocate"), params: []schema.Param{id, schema.Integer("delay").Min(1).Max(30)},
+			params: []schema.Param{id, schema.Integer("delay").Min(1).Max(30)},
 		},
 		{
 			Method: "POST", Path: "/nodes/{node}/storage/{storage}/upload", handle: uploadFile,
@@ -263,6 +263,9 @@ func volumeInfo(c *call) reply {
 	if id == "" {
 		return refused
 	}
+	if r := c.mayAccessVolume(id); r.failed() {
+		return r
+	}
 	v := c.volumeAt(c.node.Name, id)
 	if v == nil {
 		return fail("volume_size_info on '%s' failed - no format", id)
@@ -279,6 +282,9 @@ func deleteVolume(c *call) reply {
 	id, refused := c.volumeID(s)
 	if id == "" {
 		return refused
+	}
+	if r := c.mayDeleteVolume(id); r.failed() {
+		return r
 	}
 	owner := string(s.id)
 	if v := c.volumeAt(c.node.Name, id); v != nil && v.vmid != 0 {

@@ -26,10 +26,10 @@ func vmRoutes(v Version) []Route {
 		{Method: "GET", Path: vmPath + "/config", handle: getConfig, permission: audit, params: []schema.Param{
 			schema.Boolean("current"), schema.Text("snapshot").Format("pve-configid").MaxLength(40),
 		}},
-		{Method: "PUT", Path: vmPath + "/config", handle: putConfig, params: edit},
-		{Method: "POST", Path: vmPath + "/config", handle: postConfig, params: post},
+		{Method: "PUT", Path: vmPath + "/config", handle: putConfig, permission: configPermission(), params: edit},
+		{Method: "POST", Path: vmPath + "/config", handle: postConfig, permission: configPermission(), params: post},
 		{Method: "GET", Path: vmPath + "/pending", handle: getPending, permission: audit},
-		{Method: "POST", Path: vmPath + "/clone", handle: cloneVM, permission: on("/vms/{vmid}", "VM.Clone"), params: []schema.Param{
+		{Method: "POST", Path: vmPath + "/clone", handle: cloneVM, permission: clonePermission(), params: []schema.Param{
 			schema.Integer("bwlimit").Min(0), schema.Text("description"), schema.Choice("format", "raw", "qcow2", "vmdk"), schema.Boolean("full"), schema.Text("name").Format("dns-name"),
 			schema.VMID("newid").Required(), schema.Text("pool").Format("pve-poolid"), schema.Text("snapname").Format("pve-configid").MaxLength(40),
 			schema.Text("storage").Format("pve-storage-id"), schema.Text("target").Format("pve-node"),

@@ -3,6 +3,7 @@ package pvesim
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -43,97 +44,16 @@ func (c *call) newEdit() (*edit, reply) {
 			return nil, invalidParam("delete", "unknown option '%s'", key)
 		}
 	}
-	if r := c.mayEdit(e); r.failed() {
-		return nil, r
-	}
 	if !schema.ValidSSHKeys(e.set["sshkeys"]) {
 		return nil, fail("SSH public key validation error")
 	}
 	if name := e.set["hookscript"]; name != "" {
 		return nil, invalidParam("hookscript", "script '%s' does not exist\n", name)
 	}
+	if r := c.mayEdit(e); r.failed() {
+		return nil, r
+	}
 	return e, reply{}
-}
-
-// mayEdit is check_vm_modify_config_perm of qemu-server: a privilege per option, and options for root's ticket only.
-func (c *call) mayEdit(e *edit) reply {
-	keys := append(slices.Sorted(maps.Keys(e.set)), e.remove...)
-	path := "/vms/" + c.params["vmid"]
-	for _, key := range keys {
-		for _, privilege := range optionPrivileges(key, e.set[key]) {
-			if !c.mayAny(c.who, path, privilege) && !c.mayInPool(privilege) {
-				return denied(path, privilege)
-			}
-		}
-		if rootOnly(key, e.set[key]) && !c.who.isRoot() {
-			return fail("only root can set '%s' config", key)
-		}
-		if r := c.mayUseBridge(key, e.set[key]); r.failed() {
-			return r
-		}
-	}
-	if _, ok := e.set["startup"]; ok && !c.mayAny(c.who, "/", "Sys.Modify") {
-		return denied("/", "Sys.Modify")
-	}
-	return reply{}
-}
-
-// mayInPool is for a VM that is just being made in a pool.
-func (c *call) mayInPool(privilege string) bool {
-	return c.has("pool") && c.mayAny(c.who, "/pool/"+c.params["pool"], privilege)
-}
-
-func (c *call) mayUseBridge(key, value string) reply {
-	format := netFormat()
-	if p, _ := format.Parse(value); strings.TrimRight(key, "0123456789") == "net" && p["bridge"] != "" {
-		if path := "/sdn/zones/localnetwork/" + p["bridge"]; !c.mayAny(c.who, path, "SDN.Use") {
-			return denied(path, "SDN.Use")
-		}
-	}
-	return reply{}
-}
-
-func rootOnly(key, value string) bool {
-	switch strings.TrimRight(key, "0123456789") {
-	case "affinity", "args", "hugepages", "keephugepages", "lock", "amd-sev", "arch", "ivshmem", "parallel", "spice_enhancements", "vmgenid", "intel-tdx":
-		return true
-	case "serial":
-		return value != "" && value != "socket"
-	case "hostpci", "usb":
-		return value != "" && !strings.Contains(value, "mapping=") && !strings.Contains(value, "spice")
-	}
-	return false
-}
-
-// optionPrivileges are the privileges on the VM that setting the option takes.
-func optionPrivileges(key, value string) []string {
-	switch strings.TrimRight(key, "0123456789") {
-	case "cores", "sockets", "cpu", "cpulimit", "cpuunits", "numa", "vcpus", "smp", "affinity":
-		return []string{"VM.Config.CPU"}
-	case "memory", "balloon", "shares", "allow-ksm":
-		return []string{"VM.Config.Memory"}
-	case "net":
-		return []string{"VM.Config.Network"}
-	case "ipconfig", "ciuser", "cipassword", "citype", "ciupgrade", "cicustom", "nameserver", "searchdomain", "sshkeys":
-		return []string{"VM.Config.Cloudinit"}
-	case "scsi", "virtio", "ide", "sata", "efidisk", "tpmstate", "unused", "cdrom":
-		return drivePrivileges(value)
-	case "boot", "bootdisk":
-		return []string{"VM.Config.Disk"}
-	case "machine", "scsihw", "vga", "serial", "smbios", "rng", "kvm", "hotplug", "watchdog", "hostpci", "usb", "vmgenid", "hugepages", "audio", "acpi", "localtime":
-		return []string{"VM.Config.HWType"}
-	}
-	return []string{"VM.Config.Options"}
-}
-
-func drivePrivileges(value string) []string {
-	switch {
-	case strings.HasSuffix(firstProperty(value), ":cloudinit"):
-		return []string{"VM.Config.Cloudinit", "VM.Config.CDROM"}
-	case value == "" || strings.Contains(value, "media=cdrom") || firstProperty(value) == "none":
-		return []string{"VM.Config.CDROM"}
-	}
-	return []string{"VM.Config.Disk"}
 }
 
 // checkEdit refuses an edit of a VM that is missing, locked or changed meanwhile.
@@ -187,6 +107,9 @@ func putConfig(c *call) reply {
 		if r := c.checkEdit(e); r.failed() {
 			return r
 		}
+		if r := c.mayChange(e, c.vm().config); r.failed() {
+			return r
+		}
 		if r := c.apply(e, c.vm()); r.failed() {
 			return r
 		}
@@ -211,6 +134,10 @@ func postConfig(c *call) reply {
 					t.end(r.reason)
 					return
 				}
+				if r := c.mayChange(e, c.vm().config); r.failed() {
+					t.end(r.failure())
+					return
+				}
 				t.end(c.apply(e, c.vm()).failure())
 			})
 		}})
@@ -224,6 +151,9 @@ func (r reply) failure() string {
 	}
 	for name, text := range r.errors {
 		return fmt.Sprintf("%s: %s", name, strings.TrimSpace(text))
+	}
+	if r.status == http.StatusForbidden {
+		return fmt.Sprintf("%d %s", r.status, r.reason)
 	}
 	return r.reason
 }
