@@ -58,16 +58,8 @@ var acts = []act{
 	// «abort the clone», which had gone half its way
 	{scenario: "04b-clone-phases", before: 32, wait: 8 * time.Second},
 	// «the worker process was killed (like a reboot of the node in the middle of a clone)»
-	{scenario: "04b-clone-phases", before: 39, wait: 8 * time.Second},
-	{scenario: "04b-clone-phases", before: 39, do: func(s *stage) { s.KillWorker(s.upids[38]) }},
-	// «another process holds the VM file lock», «free again»
-	{scenario: "05-config", before: 323, do: func(s *stage) { s.undo = s.HoldLock(502) }},
-	{scenario: "05-config", before: 327, do: func(s *stage) { s.undo() }},
-	// «the worker process was killed»
 	{scenario: "04b-clone-phases", before: 39, wait: 3 * time.Second},
 	{scenario: "04b-clone-phases", before: 39, do: func(s *stage) { s.KillWorker(s.upids[38]) }},
-	// «the disk file of VM 409 was removed by hand»
-	{scenario: "04a-template-clone", before: 2, do: func(s *stage) { s.RemoveFile("pve1", "local:409/vm-409-disk-0.qcow2") }},
 	// «another process holds the VM file lock», «free again»
 	{scenario: "05-config", before: 323, do: func(s *stage) { s.undo = s.HoldLock(502) }},
 	{scenario: "05-config", before: 327, do: func(s *stage) { s.undo(); s.undo = nil }},

@@ -21,6 +21,10 @@ var facts = []fact{
 	{"03-create", func(s *pvesim.State) {
 		s.Volumes = append(s.Volumes, pvesim.VolumeSpec{ID: "shared:import/small.qcow2", Content: "import", Format: "qcow2", Size: 64 << 20})
 	}},
+	// what earlier uploads left: answers show it
+	{"02b-privileges", file("local:iso/seed.iso", 40960)},
+	{"02b-privileges", file("local:vztmpl/c.tar.gz", 40960)},
+	{"07-upload-iso", file("local:vztmpl/c.tar.gz", 36774)},
 	// «storage small is a 12 MiB file system on pve1 only»
 	{"04a-template-clone", smallStorage},
 	{"04b-clone-phases", smallStorage},
@@ -58,6 +62,13 @@ func filled(id proxmox.VolumeID) func(*pvesim.State) {
 				s.Volumes[i].Used = s.Volumes[i].Size
 			}
 		}
+	}
+}
+
+// file is a file on a storage of pve1.
+func file(id proxmox.VolumeID, size proxmox.Bytes) func(*pvesim.State) {
+	return func(s *pvesim.State) {
+		s.Volumes = append(s.Volumes, pvesim.VolumeSpec{ID: id, Node: "pve1", Size: size})
 	}
 }
 

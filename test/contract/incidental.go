@@ -144,6 +144,7 @@ var noise = []struct {
 	{regexp.MustCompile(`^transferred `), "README: «transferred …» lines"},
 	{regexp.MustCompile(`^(Formatting|Image resized|qemu-img:) ?`), "README: task log texts of qemu-img"},
 	{regexp.MustCompile(`^(qemu-system-x86_64|kvm): `), "README: QEMU is Debian's, without KVM"},
+	{regexp.MustCompile(`^ *\d+K[ .]+\d+% .*=`), "README: «transferred …» lines; this is how wget says it"},
 	{regexp.MustCompile(`is experimental at /usr/share/perl5/`), "a warning of the test machine's Perl, which is older than that of Proxmox VE 9"},
 }
 

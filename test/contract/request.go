@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -145,6 +146,7 @@ func writePart(w *multipart.Writer, part [2]json.RawMessage) error {
 	var file struct {
 		Name  string `json:"file"`
 		Bytes int    `json:"bytes"`
+		Sum   string `json:"sha256"`
 	}
 	var value any
 	if err := json.Unmarshal(part[0], &name); err != nil {
@@ -160,16 +162,24 @@ func writePart(w *multipart.Writer, part [2]json.RawMessage) error {
 	if err != nil {
 		return fmt.Errorf("begin file %s: %w", file.Name, err)
 	}
-	_, err = out.Write(uploaded(file.Bytes))
+	content := uploaded(file.Bytes)
+	if sum := fmt.Sprintf("%x", sha256.Sum256(content)); sum != file.Sum {
+		return fmt.Errorf("file %s: the recorded one has the checksum %s, what is known of its content gives %s", file.Name, file.Sum, sum)
+	}
+	_, err = out.Write(content)
 	return err
 }
 
-// uploaded is the content of uploaded files: zero bytes with the mark of an ISO image in its place, if they reach so far.
+// uploaded is the content of uploaded files: zero bytes with the mark of an ISO image in its place, if they reach so far, and
+// x where they are longer than the usual 40960 bytes.
 func uploaded(size int) []byte {
-	const mark, place = "CD001", 32769
+	const mark, place, usual = "CD001", 32769, 40960
 	content := make([]byte, size)
 	if size >= place+len(mark) {
 		copy(content[place:], mark)
+	}
+	for i := usual; i < size; i++ {
+		content[i] = 'x'
 	}
 	return content
 }
