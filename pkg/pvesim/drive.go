@@ -17,7 +17,7 @@ type drive struct {
 
 // parseDrive never fails: an unusable value has no volume.
 func parseDrive(value string) drive {
-	format := driveFormat()
+	format := driveSyntax()
 	p, msg := format.Parse(value)
 	if msg != "" || value == "" {
 		return drive{props: schema.Properties{}}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 const (
@@ -195,7 +194,7 @@ func (c *call) proceed() reply {
 
 // run checks the parameters and runs the handler, on the node and in the daemon where the request has arrived.
 func (c *call) run() reply {
-	if errors := schema.Verify(c.route.params, c.params); len(errors) > 0 {
+	if errors := c.version.wording().Verify(c.route.params, c.params); len(errors) > 0 {
 		return invalid(errors)
 	}
 	if c.flag("skiplock") && !c.who.isRoot() {

@@ -16,7 +16,7 @@ func TestNothingPanics(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z0-9=,:;/.%-]*`)).Draw(t, "text")
 		for _, p := range params {
-			p.Check(p.Name, text)
+			V92.wording().Check(&p, p.Name, text)
 		}
 		_ = parseDrive(text).String()
 		lastCPU(text)

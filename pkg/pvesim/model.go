@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
 // Version is the release of Proxmox VE that a world speaks as.
@@ -32,6 +33,14 @@ func (v Version) full() string {
 		return "8.4.21"
 	}
 	return "9.2.11"
+}
+
+// wording is how the release words its refusals of parameters.
+func (v Version) wording() schema.Wording {
+	if v == V84 {
+		return schema.Wording8
+	}
+	return schema.Wording9
 }
 
 // TemplateSpec describes a VM template and where its copies are.

@@ -18,6 +18,10 @@ type schemaNode struct {
 type schemaMethod struct {
 	Protected any    `json:"protected"`
 	ProxyTo   string `json:"proxyto"`
+
+	Parameters struct {
+		Properties map[string]schemaParam `json:"properties"`
+	} `json:"parameters"`
 }
 
 func loadSchema(t *testing.T, v Version) map[string]schemaMethod {

@@ -17,8 +17,8 @@ func checkAccess(format, value string) string {
 		return unless(matches(realmName, value), "value does not look like a valid realm")
 	case "pve-tokenid":
 		return unless(matches(`[^\s:/]+@`+realmName+`!`+realmName, value), fmt.Sprintf("value '%s' does not look like a valid token ID", value))
-	case "email-opt":
-		return unless(value == "" || matches(`[\w+~-]+(\.[\w+~-]+)*@[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)*`, value), "value does not look like a valid email address")
+	case "email":
+		return unless(matches(`[\w+~-]+(\.[\w+~-]+)*@[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)*`, value), "value does not look like a valid email address")
 	}
 	return ""
 }

@@ -2,48 +2,38 @@ package schema
 
 import (
 	"fmt"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 )
 
-// CheckFormat is PVE::JSONSchema::check_format. It returns why the value is refused, or "".
+// CheckFormat is PVE::JSONSchema::check_format. It returns why the value is refused, or "". A format takes lists as NAME-list,
+// and nothing at all as NAME-opt. One that this package does not know takes every value.
 func CheckFormat(format, value string) string {
-	switch format {
-	case "pve-vmid":
-		return unless(len(value) >= 3 && len(value) <= 9 && value[0] != '0' && IsInteger(value), "value does not look like a valid VM ID")
-	case "pve-node":
-		return unless(validLabel(value), "value does not look like a valid node name")
-	case "dns-name":
-		return unless(matches(`([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)(\.[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*`, value), "value does not look like a valid DNS name")
-	case "pve-storage-id":
-		return unless(matches(`[a-zA-Z][a-zA-Z0-9._-]*[a-zA-Z0-9]`, value), fmt.Sprintf("storage ID '%s' contains illegal characters", value))
-	case "pve-poolid":
-		return unless(matches(`[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+){0,2}`, value), fmt.Sprintf("value '%s' does not look like a valid pool name", value))
-	case "pve-tag-list":
-		return checkTags(value)
-	case "pve-storage-content":
-		return checkContent(value)
-	case "urlencoded":
-		return unless(matches(`[-%a-zA-Z0-9_.!~*'()]*`, value), "invalid urlencoded string: "+value)
-	case "pve-cpuset":
-		return unless(validCPUSet(value), "unable to parse cpuset option")
-	case "mac-addr":
-		return checkMAC(value)
-	case "pve-ipv4-config":
-		return checkIPConfig(value, "ipv4")
-	case "pve-ipv6-config":
-		return checkIPConfig(value, "ipv6")
-	case "pve-hotplug-features":
-		return checkHotplug(value)
-	case "pve-startup-order":
-		return unless(matches(`(order=)?\d+(,(up|down)=\d+)*|(order|up|down)=\d+(,(order|up|down)=\d+)*`, value), "unable to parse startup options")
-	case "pve-task-status-type-list":
-		return checkTaskStatuses(value)
+	if format == "" {
+		return ""
 	}
-	if item, ok := strings.CutSuffix(format, "-list"); ok {
-		return checkList(item, value)
+	if name, ok := strings.CutSuffix(format, "-list"); ok {
+		for _, item := range SplitList(value) {
+			if msg := checkOne(name, item); msg != "" {
+				return msg
+			}
+		}
+		return ""
+	}
+	if name, ok := strings.CutSuffix(format, "-opt"); ok {
+		if value == "" {
+			return ""
+		}
+		return checkOne(name, value)
+	}
+	return checkOne(format, value)
+}
+
+func checkOne(format, value string) string {
+	for _, family := range []func(string, string) (string, bool){checkName, checkAddress, checkVolumeFormat, checkGuestFormat} {
+		if msg, known := family(format, value); known {
+			return msg
+		}
 	}
 	if msg := checkAccess(format, value); msg != "" {
 		return msg
@@ -51,14 +41,29 @@ func CheckFormat(format, value string) string {
 	return checkNetworkFormat(format, value)
 }
 
-// checkList returns why the first refused element of a list is refused, or "".
-func checkList(item, value string) string {
-	for _, v := range SplitList(value) {
-		if msg := CheckFormat(item, v); msg != "" {
-			return msg
-		}
+// checkName checks the formats of names and IDs.
+func checkName(format, value string) (msg string, known bool) {
+	switch format {
+	case "pve-vmid":
+		return unless(len(value) >= 3 && len(value) <= 9 && value[0] != '0' && strings.Trim(value, "0123456789") == "", "value does not look like a valid VM ID"), true
+	case "pve-node":
+		return unless(validLabel(value), "value does not look like a valid node name"), true
+	case "pve-configid":
+		return unless(matches(`(?i)[a-z][a-z0-9_-]+`, value), fmt.Sprintf("invalid configuration ID '%s'", value)), true
+	case "pve-storage-id":
+		return unless(validStorageID(value), fmt.Sprintf("storage ID '%s' contains illegal characters", value)), true
+	case "pve-poolid":
+		return unless(matches(`[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+){0,2}`, value), fmt.Sprintf("value '%s' does not look like a valid pool name", value)), true
+	case "pve-tag":
+		return unless(matches(`(?i)[a-z0-9_][a-z0-9_\-+.]*`, value), "invalid characters in tag"), true
+	case "pve-storage-content":
+		return checkContent(value), true
+	case "pve-task-status-type":
+		return unless(slices.Contains([]string{"ok", "error", "warning", "unknown"}, value), fmt.Sprintf("invalid status '%s'", value)), true
+	case "urlencoded":
+		return unless(matches(`[-%a-zA-Z0-9_.!~*'()]*`, value), "invalid urlencoded string: "+value), true
 	}
-	return ""
+	return "", false
 }
 
 // validLabel is the pattern of one DNS label, by hand because every request checks a node name.
@@ -78,18 +83,16 @@ func unless(valid bool, msg string) string {
 	return msg
 }
 
+func checkContent(value string) string {
+	if !slices.Contains([]string{"images", "rootdir", "vztmpl", "iso", "backup", "snippets", "import", "none"}, value) {
+		return fmt.Sprintf("invalid content type '%s'", value)
+	}
+	return ""
+}
+
 // SplitList splits a list at the separators that Proxmox VE takes (PVE::Tools::split_list).
 func SplitList(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(",; \x00\t\n", r) })
-}
-
-func checkTags(value string) string {
-	for _, tag := range SplitList(value) {
-		if !matches(`(?i)[a-z0-9_][a-z0-9_\-+.]*`, tag) {
-			return "invalid characters in tag"
-		}
-	}
-	return ""
 }
 
 // NormalTags lower-cases, sorts and deduplicates tags; an empty list is kept as one blank, as PVE stores it.
@@ -100,85 +103,4 @@ func NormalTags(value string) string {
 		return " "
 	}
 	return strings.Join(tags, ";")
-}
-
-func checkContent(value string) string {
-	if !slices.Contains([]string{"images", "rootdir", "vztmpl", "iso", "backup", "snippets", "import", "none"}, value) {
-		return fmt.Sprintf("invalid content type '%s'", value)
-	}
-	return ""
-}
-
-func checkHotplug(value string) string {
-	if value == "0" || value == "1" {
-		return ""
-	}
-	for _, feature := range SplitList(value) {
-		if !slices.Contains([]string{"network", "disk", "cpu", "memory", "usb", "cloudinit"}, feature) {
-			return fmt.Sprintf("invalid hotplug feature '%s'", feature)
-		}
-	}
-	return ""
-}
-
-func checkTaskStatuses(value string) string {
-	for _, s := range SplitList(value) {
-		if !slices.Contains([]string{"ok", "error", "warning", "unknown"}, s) {
-			return fmt.Sprintf("invalid status '%s'", s)
-		}
-	}
-	return ""
-}
-
-func validCPUSet(value string) bool {
-	last := -1
-	for _, part := range strings.Split(value, ",") {
-		var from, to int
-		switch {
-		case matches(`\d+-\d+`, part):
-			_, _ = fmt.Sscanf(part, "%d-%d", &from, &to)
-		case matches(`\d+`, part):
-			_, _ = fmt.Sscanf(part, "%d", &from)
-			to = from
-		default:
-			return false
-		}
-		if to < from || from <= last && last >= 0 && to == last {
-			return false
-		}
-		last = to
-	}
-	return true
-}
-
-func checkMAC(value string) string {
-	if !matches(`(?i)[a-f0-9][02468ace](:[a-f0-9]{2}){5}`, value) {
-		return "value does not look like a valid unicast MAC address"
-	}
-	return ""
-}
-
-func checkIPConfig(value, family string) string {
-	if value == "dhcp" || (family == "ipv6" && value == "auto") {
-		return ""
-	}
-	prefix, err := netip.ParsePrefix(value)
-	if err == nil && prefix.Addr().Is4() == (family == "ipv4") {
-		return ""
-	}
-	return fmt.Sprintf("value does not look like a valid %s network configuration", family)
-}
-
-// ValidSSHKeys is the check of the URL-encoded sshkeys option: a public key on every line.
-func ValidSSHKeys(encoded string) bool {
-	keys, err := url.PathUnescape(encoded)
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(keys) {
-		if line = strings.TrimSpace(line); line != "" && !matches(`(ssh|ecdsa|sk-)\S+ \S{20,}.*`, line) {
-			return false
-		}
-	}
-	return true
 }

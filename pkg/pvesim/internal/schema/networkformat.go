@@ -29,11 +29,6 @@ func checkNetworkFormat(format, value string) string {
 		return checkConntrackHelpers(value)
 	case "pve-iface":
 		return unless(matches(`(?i)[a-z][a-z0-9_]{1,20}([:.]\d+)?`, value), fmt.Sprintf("invalid network interface name '%s'", value))
-	case "pve-configid":
-		return unless(matches(`(?i)[a-z][a-z0-9_-]+`, value), fmt.Sprintf("invalid configuration ID '%s'", value))
-	case "ip":
-		_, err := netip.ParseAddr(value)
-		return unless(err == nil, "value does not look like a valid IP address")
 	}
 	return checkSDNFormat(format, value)
 }

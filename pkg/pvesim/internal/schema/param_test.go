@@ -11,7 +11,9 @@ import (
 
 func netFormat() schema.PropertyString {
 	return schema.PropertyString{
-		DefaultKey: "model", Aliases: []string{"virtio", "e1000"}, AliasKey: "macaddr",
+		DefaultKey: "model", Aliases: []schema.Alias{
+			{Key: "virtio", Of: "macaddr", KeyOf: "model"}, {Key: "e1000", Of: "macaddr", KeyOf: "model"}, {Key: "mac", Of: "macaddr"},
+		},
 		Params: []schema.Param{
 			schema.Choice("model", "virtio", "e1000").Required(), schema.Text("macaddr").Format("mac-addr"), schema.Text("bridge"),
 			schema.Integer("tag").Min(1).Max(4094).Requires("bridge"),
@@ -44,7 +46,7 @@ func TestChecks(t *testing.T) {
 		{schema.Text("net0").Of(netFormat()), "virtio,tag=0,bridge=b", "invalid format - format error\nnet0.tag: value must have a minimum value of 1\n"},
 		{schema.Text("net0").Of(netFormat()), "virtio,tag=1", "invalid format - format error\nnet0.bridge: missing property required by 'net0.tag'\n"},
 	} {
-		if got := c.param.Check(c.param.Name, c.value); got != c.want {
+		if got := schema.Wording9.Check(&c.param, c.param.Name, c.value); got != c.want {
 			t.Errorf("%s %q: got %q, want %q", c.param.Kind, c.value, got, c.want)
 		}
 	}
@@ -67,7 +69,7 @@ func TestVerify(t *testing.T) {
 			map[string]string{"net2": "property is not defined in schema and the schema does not allow additional properties"},
 		},
 	} {
-		if diff := cmp.Diff(c.want, schema.Verify(params, c.given)); diff != "" {
+		if diff := cmp.Diff(c.want, schema.Wording9.Verify(params, c.given)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", c.given, diff)
 		}
 	}
@@ -96,12 +98,65 @@ func TestPropertyStrings(t *testing.T) {
 			t.Errorf("%q: %s (-want +got):\n%s", value, msg, diff)
 		}
 	}
-	if _, msg := format.Parse("virtio,bare"); msg != "value without key, but schema does not define a default key\n" {
-		t.Errorf("a second bare word: %q", msg)
+}
+
+func TestMalformedPropertyStrings(t *testing.T) {
+	t.Parallel()
+	format := netFormat()
+	for value, want := range map[string]string{
+		"virtio,bare": "duplicate key in comma-separated list property: model", "bridge=": "missing key in comma-separated list property",
+		"bridge=a,bridge=b": "duplicate key in comma-separated list property: bridge", "virtio=x,e1000=y": "key alias 'model' is already defined",
+	} {
+		if _, msg := format.Parse(value); msg != want {
+			t.Errorf("%q: got %q, want %q", value, msg, want)
+		}
 	}
-	open := schema.PropertyString{DefaultKey: "file", Open: true, Params: []schema.Param{schema.Text("file").Required()}}
-	if msg := open.Check("scsi0", "local:1,mbps=7"); msg != "" {
-		t.Errorf("an unknown property of an open format: %q", msg)
+	keys := schema.PropertyString{Params: []schema.Param{schema.Text("a")}}
+	if _, msg := keys.Parse("bare"); msg != "value without key, but schema does not define a default key" {
+		t.Errorf("a bare word without a default key: %q", msg)
+	}
+}
+
+func TestOpenFormatsTakeUnknownProperties(t *testing.T) {
+	t.Parallel()
+	open := schema.PropertyString{Open: true, Params: []schema.Param{schema.Boolean("a")}}
+	for value, want := range map[string]string{"a=1,b=2": "", "a=x,b=2": "format error\nx.a: type check ('boolean') failed - got 'x'\n"} {
+		if got := schema.Wording9.CheckProperties(open, "x", value); got != want {
+			t.Errorf("%q: got %q, want %q", value, got, want)
+		}
+	}
+}
+
+func TestAliasesAndBooleansOfPropertyStrings(t *testing.T) {
+	t.Parallel()
+	format := netFormat()
+	format.Params = append(format.Params, schema.Boolean("firewall"))
+	got, _ := format.Parse("virtio,mac=BC:24:11:00:00:01,firewall=yes")
+	if diff := cmp.Diff(schema.Properties{"model": "virtio", "macaddr": "BC:24:11:00:00:01", "firewall": "1"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWholeIsCheckedLast(t *testing.T) {
+	t.Parallel()
+	format := netFormat()
+	format.Whole = func(schema.Properties) string { return "not together" }
+	for value, want := range map[string]string{"virtio": "not together\n", "virtio,bridge=b,tag=0": "format error\nnet0.tag: value must have a minimum value of 1\n"} {
+		if got := schema.Wording9.CheckProperties(format, "net0", value); got != want {
+			t.Errorf("%q: got %q, want %q", value, got, want)
+		}
+	}
+}
+
+func TestWordings(t *testing.T) {
+	t.Parallel()
+	params := []schema.Param{schema.Text("a").Requires("b"), schema.Text("b")}
+	for wording, want := range map[schema.Wording]string{
+		schema.Wording8: "missing property - 'a' requires this property", schema.Wording9: "missing property required by 'a'",
+	} {
+		if got := wording.Verify(params, map[string]string{"a": "1"})["b"]; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 
