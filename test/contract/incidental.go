@@ -45,7 +45,7 @@ const (
 	noRRD       = "README: rrd data empty"
 	listOrder   = "README: order of unsorted lists"
 	debianQEMU  = "README: QEMU is Debian's 7.2"
-	credentials = "README: certificates, fingerprints and removed values"
+	takenOut    = "README: certificates, fingerprints and removed values"
 )
 
 var incidentals = []incidental{
@@ -98,10 +98,10 @@ var incidentals = []incidental{
 	{"", "running-machine", anyValue, debianQEMU},
 	{"", "repoid", anyValue, "README: repoid"},
 	{"", "pveversion", anyValue, "README: repoid, which it ends in"},
-	{"", "ssl_fingerprint", anyValue, credentials},
-	{"", "pve_fp", anyValue, credentials},
-	{"", "ticket", anyValue, credentials},
-	{"", "CSRFPreventionToken", anyValue, credentials},
+	{"", "ssl_fingerprint", anyValue, takenOut},
+	{"", "pve_fp", anyValue, takenOut},
+	{"", "ticket", anyValue, takenOut},
+	{"", "CSRFPreventionToken", anyValue, takenOut},
 	{"", "content", commaSet, listOrder + ": storage.cfg's content is a hash"},
 	{"GET /nodes/{node}/qemu/{vmid}/migrate", "data.allowed_nodes", anyOrder, listOrder},
 }

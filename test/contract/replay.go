@@ -3,6 +3,7 @@ package contract
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -145,7 +146,7 @@ func (r *replay) play(ctx context.Context, i int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Method == "POST" && e.Path == "/access/ticket" {
+	if e.Method == http.MethodPost && e.Path == "/access/ticket" {
 		r.learnTicket(answer.Body)
 	}
 	if upid := upidOf(answer.Body); upid != "" {
@@ -163,7 +164,7 @@ var number = regexp.MustCompile(`\b\d{3,9}\b`)
 
 // touch notes that an exchange may have changed VMs: by itself, or because it saw the end of a task that did.
 func (r *replay) touch(e Exchange) {
-	if e.Method == "GET" && e.TaskOf == 0 {
+	if e.Method == http.MethodGet && e.TaskOf == 0 {
 		return
 	}
 	for _, id := range number.FindAllString(e.Path+" "+string(e.Params), -1) {
