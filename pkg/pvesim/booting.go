@@ -1,7 +1,9 @@
 package pvesim
 
 import (
+	"fmt"
 	"maps"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -30,6 +32,10 @@ type BootHooks struct {
 	OnBootFailed func(BootedGuest)
 	// OnStop is called when a guest that had booted loses its power, and again when it is destroyed.
 	OnStop func(BootedGuest, PowerOffCause)
+	// NoAgent makes guests without a guest agent.
+	NoAgent bool
+	// AgentDelay is how long the guest agent takes for every answer on a host of speed 1. Proxmox VE gives up after 3 s.
+	AgentDelay time.Duration
 }
 
 // BootedGuest is what a guest found when it booted.
@@ -42,7 +48,7 @@ type BootedGuest struct {
 	// Hostname is local-hostname of the seed's meta-data, or the VM's name.
 	Hostname   string
 	InstanceID string
-	// Addresses are the static ones of the seed's network-config.
+	// Addresses are the static ones of the seed's network-config, and those that DHCP gave.
 	Addresses []netip.Prefix
 	// MACs of the VM's network devices, net0 first.
 	MACs     []string
@@ -56,9 +62,9 @@ type BootedGuest struct {
 	Err error
 }
 
-// Booting makes guests that boot as a Linux with cloud-init does: after a while they read the NoCloud seed on their CD-ROMs,
-// take its addresses and report them through the guest agent. A guest that has once booted keeps its seed, so that it comes
-// up again after the medium was taken away.
+// Booting makes guests that boot as Debian 12 with cloud-init and the guest agent does: after a while they read the NoCloud seed
+// on their CD-ROMs, take its addresses or ask for one by DHCP, and report them through the agent. A guest that has once booted
+// keeps its seed, so that it comes up again after the medium was taken away.
 func Booting(h BootHooks) GuestFactory {
 	if h.Delay == 0 {
 		h.Delay = bootDelay
@@ -69,9 +75,8 @@ func Booting(h BootHooks) GuestFactory {
 type booting struct {
 	hooks BootHooks
 
-	mu         sync.Mutex
-	up         bool
-	interfaces []NetworkInterface
+	mu     sync.Mutex
+	system *debian
 
 	// The rest is touched only in the goroutine of the VM.
 	seed  *nocloud.Seed
@@ -89,9 +94,9 @@ func (g *booting) boot(m Machine) {
 	if err != nil && g.seed != nil {
 		s, err = g.seed, nil
 	}
-	var addresses map[string][]netip.Prefix
+	var interfaces []NetworkInterface
 	if err == nil {
-		addresses, err = found.take(s)
+		interfaces, err = found.take(s, m.Lease)
 	}
 	if found.Err = err; err != nil {
 		if g.hooks.OnBootFailed != nil {
@@ -100,23 +105,21 @@ func (g *booting) boot(m Machine) {
 		return
 	}
 	g.seed, g.last = s, &found
-	g.comeUp(interfacesOf(m.MACs, addresses))
+	g.comeUp(newDebian(m, found.Hostname, interfaces))
 	if g.hooks.OnBoot != nil {
 		g.hooks.OnBoot(found)
 	}
 }
 
-func (g *booting) comeUp(list []NetworkInterface) {
+func (g *booting) comeUp(system *debian) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.up, g.interfaces = true, list
+	g.system = system
 }
 
 // PowerOff ends the guest.
 func (g *booting) PowerOff(cause PowerOffCause) {
-	g.mu.Lock()
-	g.up, g.interfaces = false, nil
-	g.mu.Unlock()
+	g.comeUp(nil)
 	if g.last != nil && g.hooks.OnStop != nil {
 		g.hooks.OnStop(*g.last, cause)
 	}
@@ -125,16 +128,21 @@ func (g *booting) PowerOff(cause PowerOffCause) {
 // Shutdown is obeyed.
 func (g *booting) Shutdown() (time.Duration, bool) { return shutdownDelay, true }
 
-// Interfaces is what the agent reports once the guest is up.
-func (g *booting) Interfaces() ([]NetworkInterface, bool) {
+// Agent answers once the guest is up.
+func (g *booting) Agent(cmd AgentCommand) AgentAnswer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Clone(g.interfaces), g.up
+	if g.system == nil || g.hooks.NoAgent {
+		return AgentAnswer{Absent: true}
+	}
+	answer := g.system.answer(cmd)
+	answer.Delay = g.hooks.AgentDelay
+	return answer
 }
 
-// take fills in what the seed says, after checking it against the VM's network devices, and returns the addresses of each.
-func (g *BootedGuest) take(s *nocloud.Seed) (map[string][]netip.Prefix, error) {
-	addresses, err := s.Addresses(g.MACs)
+// take fills in what the seed says, after checking it against the VM's network devices, and returns the interfaces.
+func (g *BootedGuest) take(s *nocloud.Seed, lease func(string) (netip.Prefix, bool)) ([]NetworkInterface, error) {
+	links, err := s.Links(g.MACs)
 	if err != nil {
 		return nil, err
 	}
@@ -143,21 +151,36 @@ func (g *BootedGuest) take(s *nocloud.Seed) (map[string][]netip.Prefix, error) {
 	}
 	g.InstanceID, g.MetaData = s.InstanceID(), maps.Clone(s.MetaData)
 	g.UserData, g.NetworkConfig = s.UserData, s.NetworkConfig
-	for _, mac := range g.MACs {
-		g.Addresses = append(g.Addresses, addresses[strings.ToUpper(mac)]...)
+	out := []NetworkInterface{{Name: "lo", MAC: "00:00:00:00:00:00", Addresses: []netip.Prefix{
+		netip.MustParsePrefix("127.0.0.1/8"), netip.MustParsePrefix("::1/128"),
+	}}}
+	for i, mac := range g.MACs {
+		l, configured := links[strings.ToUpper(mac)]
+		addresses := slices.Clone(l.Addresses)
+		if l.DHCP {
+			if given, ok := lease(mac); ok {
+				addresses = append(addresses, given)
+			}
+		}
+		g.Addresses = append(g.Addresses, addresses...)
+		if configured {
+			addresses = append(addresses, linkLocal(mac)...)
+		}
+		name := l.Name
+		if name == "" {
+			name = fmt.Sprintf("eth%d", i)
+		}
+		out = append(out, NetworkInterface{Name: name, MAC: strings.ToLower(mac), Addresses: addresses})
 	}
-	return addresses, nil
+	return out, nil
 }
 
-// interfacesOf are the loopback and one per network device, with the addresses by MAC address in upper case.
-func interfacesOf(macs []string, addresses map[string][]netip.Prefix) []NetworkInterface {
-	out := []NetworkInterface{{Name: "lo", MAC: "00:00:00:00:00:00", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}}}
-	names := []string{"eth0", "eth1", "eth2", "eth3", "eth4", "eth5", "eth6", "eth7"}
-	for i, mac := range macs {
-		if i >= len(names) {
-			break
-		}
-		out = append(out, NetworkInterface{Name: names[i], MAC: strings.ToLower(mac), Addresses: addresses[strings.ToUpper(mac)]})
+// linkLocal is the IPv6 address that the kernel makes of the MAC address of a device that is up (EUI-64).
+func linkLocal(mac string) []netip.Prefix {
+	b, err := net.ParseMAC(mac)
+	if err != nil || len(b) != 6 {
+		return nil
 	}
-	return out
+	a := [16]byte{0: 0xfe, 1: 0x80, 8: b[0] ^ 2, 9: b[1], 10: b[2], 11: 0xff, 12: 0xfe, 13: b[3], 14: b[4], 15: b[5]}
+	return []netip.Prefix{netip.PrefixFrom(netip.AddrFrom16(a), 64)}
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
 // TestConfigIsChecked has one line per kind of mistake, with the words of Proxmox VE.
@@ -228,23 +226,5 @@ func TestPower(t *testing.T) {
 	}
 	if r := a.do("DELETE", vm); r.reason != "can't remove VM 200 - protection mode enabled" {
 		t.Errorf("destroy of a protected VM: %+v", r)
-	}
-}
-
-func TestMigrate(t *testing.T) {
-	t.Parallel()
-	a := newAPI(t)
-	if err := a.server.World.AddVM(pvesim.VMSpec{VMID: 300, Node: "pve1", State: "running", Config: map[string]string{"scsi0": "shared:300/vm-300-disk-0.qcow2,size=1G"}}); err != nil {
-		t.Fatal(err)
-	}
-	if exit := a.exit("POST", "/nodes/pve1/qemu/9001/migrate", "target", "pve2"); !strings.Contains(exit, "can't migrate local disk") {
-		t.Errorf("migration with a local disk: %s", exit)
-	}
-	a.ok("POST", "/nodes/pve1/qemu/300/migrate", "target", "pve2", "online", "1")
-	if v, _ := a.server.World.VM(300); v.Node != "pve2" || v.Status != "running" || v.Lock != "" {
-		t.Errorf("VM after the migration is %+v", v)
-	}
-	if r := a.do("GET", "/nodes/pve1/qemu/300/config"); r.reason != "Configuration file 'nodes/pve1/qemu-server/300.conf' does not exist" {
-		t.Errorf("config at the old host: %+v", r)
 	}
 }

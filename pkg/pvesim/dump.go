@@ -34,6 +34,7 @@ func (w *World) State() State {
 	}
 	w.dumpContainers(&s)
 	w.dumpCluster(&s)
+	s.HA, s.DHCP = w.dumpHA(), w.dumpDHCP()
 	w.dumpAccess(&s)
 	for _, f := range w.faults {
 		s.Faults = append(s.Faults, f.Fault)
@@ -79,6 +80,9 @@ func (p *pool) spec() PoolSpec {
 
 func (w *World) vmSpec(v *vm) VMSpec {
 	out := VMSpec{VMID: v.id, Node: v.node, Pool: w.poolOf(v.id), Config: maps.Clone(v.config), State: v.status()}
+	if v.running && v.qemu == qemuPaused {
+		out.State = qemuPaused
+	}
 	for _, key := range slices.Sorted(maps.Keys(v.pending)) {
 		if v.pending[key].delete {
 			out.PendingDelete = append(out.PendingDelete, key)

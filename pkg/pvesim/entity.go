@@ -97,6 +97,8 @@ type vm struct {
 	config  map[string]string
 	pending map[string]pendingValue
 	running bool
+	// qemu is the state of QEMU while the process runs, for example qemuPaused.
+	qemu    string
 	pid     uint32
 	started time.Time
 	// agent tells whether the guest agent's device was configured when the VM was started.

@@ -2,6 +2,7 @@ package pvesim
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -22,8 +23,8 @@ const (
 )
 
 // Guest is what runs inside one VM. PowerOn and PowerOff are called one after another, in order, in a goroutine of the VM's
-// own: they may block and may call the world. Shutdown and Interfaces are called while the world is locked: they must
-// answer at once and must not call it.
+// own: they may block and may call the world. Shutdown and Agent are called while the world is locked: they must answer at
+// once and must not call it.
 type Guest interface {
 	// PowerOn tells that the VM was started or reset.
 	PowerOn(Machine)
@@ -31,8 +32,8 @@ type Guest interface {
 	PowerOff(PowerOffCause)
 	// Shutdown asks the guest to power off, by agent or ACPI: after says when (on a host of speed 1), obeys whether at all.
 	Shutdown() (after time.Duration, obeys bool)
-	// Interfaces is the guest agent's answer; false means that no agent runs.
-	Interfaces() ([]NetworkInterface, bool)
+	// Agent answers a command for the guest agent.
+	Agent(AgentCommand) AgentAnswer
 }
 
 // GuestFactory makes the guest of a VM when it is first powered on.
@@ -60,6 +61,9 @@ type Machine struct {
 	MACs []string
 	// Config is a copy of the VM's config.
 	Config map[string]string
+	// Lease asks the DHCP server in the network of a device, by its MAC address. Without a server there is no address. It locks
+	// the world.
+	Lease func(mac string) (netip.Prefix, bool)
 	// Media reads the CD-ROMs that are in the drives now, in bus order. It locks the world.
 	Media func() []Medium
 	// After calls f when a real host's time d, divided by the world's speed, has passed; in the VM's goroutine, and never once
@@ -72,10 +76,17 @@ func Inert(proxmox.VMID) Guest { return inert{} }
 
 type inert struct{}
 
-func (inert) PowerOn(Machine)                        {}
-func (inert) PowerOff(PowerOffCause)                 {}
-func (inert) Shutdown() (time.Duration, bool)        { return 2 * time.Second, true }
-func (inert) Interfaces() ([]NetworkInterface, bool) { return nil, false }
+func (inert) PowerOn(Machine)                 {}
+func (inert) PowerOff(PowerOffCause)          {}
+func (inert) Shutdown() (time.Duration, bool) { return 2 * time.Second, true }
+func (inert) Agent(AgentCommand) AgentAnswer  { return AgentAnswer{Absent: true} }
+
+// Deaf makes a guest that does nothing and takes no notice of a shutdown, as a VM with an empty disk.
+func Deaf(proxmox.VMID) Guest { return deaf{} }
+
+type deaf struct{ inert }
+
+func (deaf) Shutdown() (time.Duration, bool) { return 0, false }
 
 func (w *World) guestOn(v *vm) {
 	if v.guest == nil {
@@ -93,7 +104,10 @@ func (w *World) guestOff(v *vm, cause PowerOffCause) {
 	}
 }
 
-func (w *World) guestDestroyed(v *vm) { w.guestOff(v, CauseDestroy) }
+func (w *World) guestDestroyed(v *vm) {
+	w.releaseLeases(v.id)
+	w.guestOff(v, CauseDestroy)
+}
 
 func (w *World) machine(v *vm) Machine {
 	config := make(map[string]string, len(v.config))
@@ -103,6 +117,7 @@ func (w *World) machine(v *vm) Machine {
 	power := v.power
 	return Machine{
 		VMID: v.id, Node: v.node, Name: v.name(), UUID: v.uuid(), MACs: v.macs(), Config: config,
+		Lease: func(mac string) (netip.Prefix, bool) { w.mu.Lock(); defer w.mu.Unlock(); return w.lease(v, mac) },
 		Media: func() []Medium { w.mu.Lock(); defer w.mu.Unlock(); return w.media(v) },
 		After: func(d time.Duration, f func()) { w.mu.Lock(); defer w.mu.Unlock(); w.guestAfter(v, power, d, f) },
 	}

@@ -20,6 +20,8 @@ type guestEntry struct {
 	Tags   string           `json:"tags,omitempty"`
 	Pool   proxmox.PoolID   `json:"pool,omitempty"`
 	Lock   string           `json:"lock,omitempty"`
+	// HAState is that of the HA manager; empty without it.
+	HAState string `json:"hastate,omitempty"`
 	*guestFigures
 }
 
@@ -46,6 +48,7 @@ type guestFigures struct {
 type entryKey struct {
 	node       proxmox.NodeName
 	tags, lock string
+	haState    string
 	pool       proxmox.PoolID
 	stats      *vmStats
 	// until is when the figures were broadcast, of running VMs: theirs change every time.
@@ -171,6 +174,9 @@ func (r *guestReader) entry(id proxmox.VMID) []byte {
 		return raw
 	}
 	key := entryKey{node: v.node, tags: v.config["tags"], lock: v.lock(), pool: pool}
+	if len(r.ha.services) > 0 {
+		key.haState = r.haState(id)
+	}
 	key.stats, key.until = r.broadcastOf(v)
 	if v.entry.json == nil || v.entry.key != key {
 		raw, _ := json.Marshal(r.vmEntry(v, key))
@@ -228,7 +234,7 @@ func (w *World) hasGuest(id proxmox.VMID) bool { return w.vms[id] != nil || w.co
 
 func (w *World) vmEntry(v *vm, k entryKey) guestEntry {
 	out := guestEntry{
-		ID: "qemu/" + v.id.String(), Type: "qemu", VMID: v.id, Node: v.node, Status: "unknown", Pool: k.pool, Lock: k.lock,
+		ID: "qemu/" + v.id.String(), Type: "qemu", VMID: v.id, Node: v.node, Status: "unknown", Pool: k.pool, Lock: k.lock, HAState: k.haState,
 		Tags: strings.TrimSpace(k.tags), guestFigures: w.vmFigures(k.stats, k.until),
 	}
 	if k.stats != nil {

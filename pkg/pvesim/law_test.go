@@ -19,7 +19,7 @@ func TestNothingPanics(t *testing.T) {
 			V92.wording().Check(&p, p.Name, text)
 		}
 		_ = parseDrive(text).String()
-		lastCPU(text)
+		cpuSet(text)
 		_ = isDrive(text)
 		cleanFileName(text)
 		_, _ = readSeed([]Medium{{Content: []byte(text)}, {Content: []byte(strings.Repeat(text, 2048))}})

@@ -36,15 +36,15 @@ func (w *World) cycleTime() time.Time {
 func (w *World) broadcast() {
 	for id := range w.stale {
 		if v := w.vms[id]; v != nil {
-			v.stats = v.currentStats()
+			v.stats = w.currentStats(v)
 		}
 	}
 	clear(w.stale)
 }
 
-func (v *vm) currentStats() *vmStats {
+func (w *World) currentStats(v *vm) *vmStats {
 	return &vmStats{
-		name: v.name(), status: v.status(), maxMem: v.memory(), maxDisk: v.diskSize(), maxCPU: v.cpus(), running: v.running, started: v.started,
+		name: v.name(), status: v.status(), maxMem: v.memory(), maxDisk: v.diskSize(), maxCPU: w.shownCPUs(v), running: v.running, started: v.started,
 		template: v.isTemplate(),
 	}
 }

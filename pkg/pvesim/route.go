@@ -97,6 +97,7 @@ func newRouteTable(v Version) *routeTable {
 		clusterRoutes(v), accessRoutes(v), poolRoutes(), mappingRoutes(),
 		nodeRoutes(v), hardwareRoutes(v), containerRoutes(), storageRoutes(v), taskRoutes(),
 		vmRoutes(v), powerRoutes(v), firewallRoutes(),
+		agentRoutes(v), migrateRoutes(v), bulkRoutes(v), consoleRoutes(v), haRoutes(v),
 	}
 	for _, group := range groups {
 		for _, r := range group {

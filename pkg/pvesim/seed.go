@@ -57,7 +57,8 @@ func (w *World) load(s State) error {
 			return err
 		}
 	}
-	return nil
+	w.loadHA(s.HA)
+	return w.loadDHCP(s.DHCP)
 }
 
 // AddNode adds a host.
@@ -237,10 +238,11 @@ func (w *World) seedVM(s VMSpec) error {
 	if p := w.pools[s.Pool]; p != nil {
 		p.members[v.id] = true
 	}
-	if s.State == "running" {
+	if s.State == "running" || s.State == qemuPaused {
 		w.powerOn(v)
+		v.qemu = s.State
 	}
-	v.stats = v.currentStats()
+	v.stats = w.currentStats(v)
 	return nil
 }
 

@@ -35,6 +35,8 @@ type State struct {
 	HA             HASpec                        `json:"ha,omitzero"`
 	SDN            SDNSpec                       `json:"sdn,omitzero"`
 	PCI            []PCIMappingSpec              `json:"pciMappings,omitempty"`
+	// DHCP are the DHCP servers in the guests' networks; without one guests get no address but those of their config.
+	DHCP []DHCPSpec `json:"dhcp,omitempty"`
 	// Tasks that have ended, in the order in which they were started.
 	Tasks []TaskSpec `json:"tasks,omitempty"`
 	// Faults in force. A world that is made from a copy counts their matches anew.
@@ -60,6 +62,9 @@ type NodeSpec struct {
 	Load float64 `json:"load,omitempty"`
 	// Bridges of the host; nil means vmbr0.
 	Bridges []proxmox.BridgeName `json:"bridges,omitempty"`
+	// StockQEMU hosts have the QEMU of Debian, without Proxmox's patches: it cannot save the memory of a VM, so that suspending to
+	// disk fails. They have no qmeventd either: the process of a guest that powers itself off stays, in the state shutdown.
+	StockQEMU bool `json:"stockQEMU,omitempty"`
 	// Offline hosts are down.
 	Offline bool `json:"offline,omitempty"`
 	// Firewall are the options and rules of the host itself.
@@ -274,6 +279,8 @@ type AliasSpec struct {
 
 // HASpec is what the HA manager looks after.
 type HASpec struct {
+	// Master is the node that is the manager; empty means the first that is up.
+	Master proxmox.NodeName `json:"master,omitempty"`
 	// Resources by their ID, for example vm:100, with their options, for example state and max_restart.
 	Resources map[string]map[string]string `json:"resources,omitempty"`
 	// Groups of 8.4, by name.

@@ -34,6 +34,7 @@ func (m Model) defaultState() State {
 			{ID: "shared", Type: "nfs", Content: []string{"images", "iso"}, Total: 4 << 40},
 		},
 		Pools: []PoolSpec{{ID: "capi"}},
+		DHCP:  []DHCPSpec{{Bridge: "vmbr0", Subnet: "10.20.0.0/16"}},
 		Users: []UserSpec{{ID: rootUser, Password: "pvesim"}},
 	}
 	for i := range max(0, m.Nodes) {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
@@ -40,9 +39,6 @@ func vmRoutes(v Version) []Route {
 		{Method: "POST", Path: vmPath + "/template", handle: makeTemplate, permission: on("/vms/{vmid}", "VM.Allocate"), params: []schema.Param{
 			schema.Choice("disk", diskNames()...),
 		}},
-		{Method: "POST", Path: vmPath + "/migrate", handle: migrateVM, permission: on("/vms/{vmid}", "VM.Migrate"), params: migrateParams(v)},
-		{Method: "GET", Path: vmPath + "/agent/network-get-interfaces", handle: agentInterfaces, permission: agentPermission(v)},
-		{Method: "POST", Path: vmPath + "/agent/ping", handle: agentPing, permission: agentPermission(v)},
 	}
 }
 
@@ -150,34 +146,4 @@ func listVMs(c *call) reply {
 		out = append(out, entry)
 	}
 	return ok(out)
-}
-
-// vmStatus is what vmstatus of qemu-server says of a VM now.
-func (w *World) vmStatus(v *vm) map[string]any {
-	out := map[string]any{
-		"vmid": v.id, "name": v.name(), "status": v.status(), "qmpstatus": v.status(), "cpus": v.cpus(), "maxmem": v.memory(),
-		"maxdisk": v.diskSize(), "cpu": 0, "mem": 0, "disk": 0, "netin": 0, "netout": 0, "uptime": 0, "ha": map[string]any{"managed": 0},
-	}
-	if w.version == V92 {
-		out["memhost"] = 0
-	}
-	if tags := strings.TrimSpace(v.config["tags"]); tags != "" {
-		out["tags"] = tags
-	}
-	if v.lock() != "" {
-		out["lock"] = v.lock()
-	}
-	if v.isTemplate() {
-		out["template"] = 1
-	}
-	if firstProperty(v.config["agent"]) == "1" {
-		out["agent"] = 1
-	}
-	if v.config["serial0"] != "" {
-		out["serial"] = 1
-	}
-	if v.running {
-		maps.Copy(out, map[string]any{"pid": v.pid, "uptime": int64(w.clock.Since(v.started).Seconds()), "cpu": 0.02, "mem": v.memory() / 2})
-	}
-	return out
 }

@@ -51,6 +51,8 @@ type World struct {
 	tasks     *taskList
 	flocks    map[proxmox.VMID]*flock
 	faults    []*faultState
+	ha        *haManager
+	dhcp      map[proxmox.BridgeName]*dhcpServer
 	// faultsAdded counts the faults ever added, striking is what the fault of the present request does to its task.
 	faultsAdded uint64
 	striking    *taskFault
@@ -92,7 +94,7 @@ func emptyWorld(m Model) *World {
 		nextPID: 1000, volumes: map[volumeKey]*volume{}, vms: map[proxmox.VMID]*vm{}, containers: map[proxmox.VMID]*container{},
 		options: map[string]string{}, mappings: map[string]*PCIMappingSpec{}, pools: map[proxmox.PoolID]*pool{},
 		users: map[string]*user{}, groups: map[string]*userGroupEntry{}, roles: specialRoles(m.Version), acl: map[string][]ACLSpec{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(), firewalls: newFirewalls(),
-		flocks: map[proxmox.VMID]*flock{}, stale: map[proxmox.VMID]bool{},
+		flocks: map[proxmox.VMID]*flock{}, ha: newHAManager(), dhcp: map[proxmox.BridgeName]*dhcpServer{}, stale: map[proxmox.VMID]bool{},
 		wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }

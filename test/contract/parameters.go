@@ -31,14 +31,40 @@ type schemaParameter struct {
 	Alias string `json:"alias"`
 }
 
+// parameterSet are the parameters of an endpoint: a list, or several sets together, of which one may be chosen by a type.
+type parameterSet struct {
+	Properties map[string]schemaParameter `json:"properties"`
+	AllOf      []parameterSet             `json:"allOf"`
+	OneOf      []parameterSet             `json:"oneOf"`
+	TypeName   string                     `json:"type-property"`
+	Type       schemaParameter            `json:"type-property-schema"`
+}
+
+// all are the parameters of all sets. Those that only one type has are optional: which it must have is no part of a table.
+func (s parameterSet) all() map[string]schemaParameter {
+	out := map[string]schemaParameter{}
+	maps.Copy(out, s.Properties)
+	for _, part := range s.AllOf {
+		maps.Copy(out, part.all())
+	}
+	for _, choice := range s.OneOf {
+		for name, p := range choice.all() {
+			p.Optional = true
+			out[name] = p
+		}
+	}
+	if s.TypeName != "" {
+		out[s.TypeName] = s.Type
+	}
+	return out
+}
+
 // ReadAPISchema reads dir/version.json, the tree that Proxmox VE's API viewer shows.
 func ReadAPISchema(dir, version string) (APISchema, error) {
 	type node struct {
 		Path string `json:"path"`
 		Info map[string]struct {
-			Parameters struct {
-				Properties map[string]schemaParameter `json:"properties"`
-			} `json:"parameters"`
+			Parameters parameterSet `json:"parameters"`
 		} `json:"info"`
 		Children []json.RawMessage `json:"children"`
 	}
@@ -58,7 +84,7 @@ func ReadAPISchema(dir, version string) (APISchema, error) {
 		}
 		waiting = append(waiting[1:], n.Children...)
 		for method, info := range n.Info {
-			out[method+" "+n.Path] = info.Parameters.Properties
+			out[method+" "+n.Path] = info.Parameters.all()
 		}
 	}
 	return out, nil

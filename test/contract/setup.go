@@ -128,7 +128,7 @@ func (s *Setup) nodes() []pvesim.NodeSpec {
 	var out []pvesim.NodeSpec
 	for i, n := range s.Nodes {
 		out = append(out, pvesim.NodeSpec{
-			Name: proxmox.NodeName(n.Node), Address: fmt.Sprintf("10.77.0.%d", 11+i), CPUs: 2, Sockets: 1, Threads: 1, NUMANodes: 1, Memory: 24 * 1024,
+			Name: proxmox.NodeName(n.Node), Address: fmt.Sprintf("10.77.0.%d", 11+i), CPUs: 2, Sockets: 1, Threads: 1, NUMANodes: 1, Memory: 24 * 1024, StockQEMU: true,
 		})
 	}
 	return out

@@ -3,10 +3,7 @@ package nocloud
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"net/netip"
 	"regexp"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -27,23 +24,6 @@ type Seed struct {
 	// NetworkConfig as it was written; empty if the seed has none.
 	NetworkConfig string
 	network       networkConfig
-}
-
-// networkConfig is version 2 of cloud-init's network configuration, as far as it matters here.
-type networkConfig struct {
-	Network   *networkConfig      `json:"network"`
-	Version   int                 `json:"version"`
-	Ethernets map[string]ethernet `json:"ethernets"`
-}
-
-type ethernet struct {
-	Match struct {
-		MACAddress string `json:"macaddress"`
-	} `json:"match"`
-	SetName   string `json:"set-name"`
-	DHCP4     bool   `json:"dhcp4"`
-	DHCP6     bool   `json:"dhcp6"`
-	Addresses []any  `json:"addresses"`
 }
 
 // New reads the files of a seed, by their names. Both meta-data and user-data must be there, though user-data may be empty.
@@ -70,22 +50,6 @@ func New(files map[string]string) (*Seed, error) {
 	}
 	s.UserData = s.render(user)
 	return s, s.readNetwork()
-}
-
-func (s *Seed) readNetwork() error {
-	if strings.TrimSpace(s.NetworkConfig) == "" {
-		return nil
-	}
-	if err := yaml.Unmarshal([]byte(s.NetworkConfig), &s.network); err != nil {
-		return fmt.Errorf("network-config is no YAML: %w", err)
-	}
-	if s.network.Network != nil {
-		s.network = *s.network.Network
-	}
-	if s.network.Version != 2 {
-		return fmt.Errorf("network-config has version %d, only 2 is understood", s.network.Version)
-	}
-	return nil
 }
 
 const jinjaHeader = "## template: jinja"
@@ -131,40 +95,3 @@ func (s *Seed) Hostname() string {
 
 // InstanceID is that of the meta-data. It is never empty.
 func (s *Seed) InstanceID() string { return s.MetaData["instance-id"] }
-
-// Addresses returns the static addresses of the network devices by MAC address, in upper case. A configured interface means
-// the device with its MAC address or, without one, the device of the same place in the order of the names. An interface
-// without a device is an error.
-func (s *Seed) Addresses(macs []string) (map[string][]netip.Prefix, error) {
-	out := map[string][]netip.Prefix{}
-	for i, name := range slices.Sorted(maps.Keys(s.network.Ethernets)) {
-		e := s.network.Ethernets[name]
-		mac := strings.ToUpper(e.Match.MACAddress)
-		switch {
-		case mac == "" && i < len(macs):
-			mac = strings.ToUpper(macs[i])
-		case mac == "":
-			return nil, fmt.Errorf("network-config: interface %s has no network device, the VM has %d", name, len(macs))
-		case !slices.ContainsFunc(macs, func(m string) bool { return strings.EqualFold(m, mac) }):
-			return nil, fmt.Errorf("network-config: interface %s wants MAC address %s, the VM has %s", name, mac, strings.Join(macs, ", "))
-		}
-		for _, a := range e.Addresses {
-			prefix, err := netip.ParsePrefix(addressOf(a))
-			if err != nil {
-				return nil, fmt.Errorf("network-config: address of interface %s: %w", name, err)
-			}
-			out[mac] = append(out[mac], prefix)
-		}
-	}
-	return out, nil
-}
-
-// addressOf takes both forms of netplan: an address, or a map from the address to its options.
-func addressOf(a any) string {
-	if options, ok := a.(map[string]any); ok {
-		for address := range options {
-			return address
-		}
-	}
-	return fmt.Sprint(a)
-}

@@ -61,7 +61,7 @@ func TestBadSeeds(t *testing.T) {
 		"meta-data is no YAML":               {"meta-data": "\t", "user-data": ""},
 		"meta-data has no instance-id":       {"meta-data": "a: b", "user-data": ""},
 		"network-config is no YAML":          {"meta-data": meta, "user-data": "", "network-config": "\t{"},
-		"network-config has version 1, only": {"meta-data": meta, "user-data": "", "network-config": "version: 1"},
+		"network-config has version 3, only": {"meta-data": meta, "user-data": "", "network-config": "version: 3"},
 	} {
 		if _, err := nocloud.New(files); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -69,28 +69,43 @@ func TestBadSeeds(t *testing.T) {
 	}
 }
 
-func TestAddresses(t *testing.T) {
+func TestLinks(t *testing.T) {
 	t.Parallel()
 	macs := []string{"BC:24:11:00:00:01", "bc:24:11:00:00:02"}
 	for name, c := range map[string]struct {
 		network string
-		want    map[string][]netip.Prefix
+		want    map[string]nocloud.Link
 		err     string
 	}{
-		"none": {want: map[string][]netip.Prefix{}},
+		"none: the first device has DHCP": {want: map[string]nocloud.Link{"BC:24:11:00:00:01": {DHCP: true}}},
 		"by MAC address": {
-			network: "version: 2\nethernets: {a: {match: {macaddress: 'bc:24:11:00:00:02'}, addresses: [10.0.0.2/24, 'fd00::2/64']}}",
-			want:    map[string][]netip.Prefix{"BC:24:11:00:00:02": {netip.MustParsePrefix("10.0.0.2/24"), netip.MustParsePrefix("fd00::2/64")}},
+			network: "version: 2\nethernets: {a: {match: {macaddress: 'bc:24:11:00:00:02'}, set-name: lan0, addresses: [10.0.0.2/24, 'fd00::2/64']}}",
+			want:    map[string]nocloud.Link{"BC:24:11:00:00:02": {Name: "lan0", Addresses: prefixes("10.0.0.2/24", "fd00::2/64")}},
 		},
 		"by order, below network, with options": {
-			network: "network: {version: 2, ethernets: {eth1: {addresses: [10.0.0.2/24]}, eth0: {addresses: [{10.0.0.1/24: {lifetime: 0}}]}}}",
-			want: map[string][]netip.Prefix{
-				"BC:24:11:00:00:01": {netip.MustParsePrefix("10.0.0.1/24")}, "BC:24:11:00:00:02": {netip.MustParsePrefix("10.0.0.2/24")},
+			network: "network: {version: 2, ethernets: {eth1: {addresses: [10.0.0.2/24]}, eth0: {dhcp4: true, addresses: [{10.0.0.1/24: {lifetime: 0}}]}}}",
+			want: map[string]nocloud.Link{
+				"BC:24:11:00:00:01": {Name: "eth0", Addresses: prefixes("10.0.0.1/24"), DHCP: true},
+				"BC:24:11:00:00:02": {Name: "eth1", Addresses: prefixes("10.0.0.2/24")},
+			},
+		},
+		"version 1": {
+			network: `{version: 1, config: [
+				{type: physical, name: eth0, mac_address: 'bc:24:11:00:00:02', subnets: [
+					{type: static, address: 10.0.0.2, netmask: 255.255.254.0, gateway: 10.0.0.1}, {type: static6, address: 'fd00::2/64'}, {type: ipv6_slaac}]},
+				{type: physical, name: eth1, mac_address: 'bc:24:11:00:00:01', subnets: [{type: dhcp4}]},
+				{type: nameserver, address: [10.0.0.254], search: [example.org]}]}`,
+			want: map[string]nocloud.Link{
+				"BC:24:11:00:00:01": {Name: "eth1", DHCP: true}, "BC:24:11:00:00:02": {Name: "eth0", Addresses: prefixes("10.0.0.2/23", "fd00::2/64")},
 			},
 		},
 		"no such device": {
 			network: "version: 2\nethernets: {a: {match: {macaddress: 'bc:24:11:00:00:09'}}}",
 			err:     "network-config: interface a wants MAC address BC:24:11:00:00:09, the VM has BC:24:11:00:00:01, bc:24:11:00:00:02",
+		},
+		"no such device in version 1": {
+			network: "{version: 1, config: [{type: physical, name: a, mac_address: 'bc:24:11:00:00:09'}]}",
+			err:     "network-config: interface a wants MAC address BC:24:11:00:00:09",
 		},
 		"too many": {
 			network: "version: 2\nethernets: {a: {}, b: {}, c: {}}", err: "network-config: interface c has no network device, the VM has 2",
@@ -98,8 +113,12 @@ func TestAddresses(t *testing.T) {
 		"no address": {
 			network: "version: 2\nethernets: {a: {addresses: [10.0.0.1]}}", err: "network-config: address of interface a: ",
 		},
+		"no address in version 1": {
+			network: "{version: 1, config: [{type: physical, name: a, subnets: [{type: static, address: x, netmask: 255.0.0.0}]}]}",
+			err:     "network-config: address of interface a: ",
+		},
 	} {
-		got, err := newSeed(t, "instance-id: i", "", c.network).Addresses(macs)
+		got, err := newSeed(t, "instance-id: i", "", c.network).Links(macs)
 		if diff := cmp.Diff(c.want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -107,6 +126,17 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: got error %v, want %s", name, err, c.err)
 		}
 	}
+	if got, err := newSeed(t, "instance-id: i", "", "").Links(nil); err != nil || len(got) > 0 {
+		t.Errorf("without network devices: %v, %v", got, err)
+	}
+}
+
+func prefixes(list ...string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, s := range list {
+		out = append(out, netip.MustParsePrefix(s))
+	}
+	return out
 }
 
 // TestNothingPanics feeds anything to what reads guests' input.
