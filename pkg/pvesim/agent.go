@@ -59,7 +59,8 @@ func agentRoutes(v Version) []Route {
 	}
 	unrestricted := agentRight(v)
 	return append(out,
-		Route{Method: "POST", Path: path, handle: agentAny, permission: unrestricted, params: []schema.Param{schema.Choice("command", names...).Required()}},
+		// Proxmox VE asks for this privilege twice.
+		Route{Method: "POST", Path: path, handle: agentAny, permission: agentRight(v, "VM.GuestAgent.Unrestricted"), params: []schema.Param{schema.Choice("command", names...).Required()}},
 		Route{Method: "POST", Path: path + "/exec", handle: agentExec, permission: unrestricted, params: []schema.Param{
 			schema.List("command").Required(), schema.Text("input-data").MaxLength(64 << 10),
 		}},
