@@ -209,6 +209,9 @@ func listContent(c *call) reply {
 		if (c.has("content") && c.params["content"] != v.content) || (c.has("vmid") && toVMID(c.params["vmid"]) != v.vmid) {
 			continue
 		}
+		if c.mayAccessVolume(v.key.id).failed() {
+			continue
+		}
 		out = append(out, v.entry())
 	}
 	return ok(out)
