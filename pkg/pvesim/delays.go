@@ -8,6 +8,8 @@ import (
 
 // Durations of a host with fast disks, at a speed of 1. Each is what is typical: World.about draws from around it.
 const (
+	// forkDelay is what a worker needs to begin its work after the request has been answered.
+	forkDelay = 20 * time.Millisecond
 	// lockedStep is a change of a config file under a VM's lock file.
 	lockedStep = 30 * time.Millisecond
 	// templateDelay is renaming a VM's disks to base volumes.

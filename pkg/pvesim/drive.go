@@ -73,9 +73,12 @@ func isDrive(key string) bool {
 }
 
 // drives returns the names of the VM's drives in bus order.
-func (v *vm) drives() []string {
+func (v *vm) drives() []string { return drivesOf(v.config) }
+
+// drivesOf returns the names of the drives in a config in bus order.
+func drivesOf(config map[string]string) []string {
 	var out []string
-	for key := range v.config {
+	for key := range config {
 		if isDrive(key) {
 			out = append(out, key)
 		}

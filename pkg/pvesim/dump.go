@@ -79,7 +79,7 @@ func (p *pool) spec() PoolSpec {
 }
 
 func (w *World) vmSpec(v *vm) VMSpec {
-	out := VMSpec{VMID: v.id, Node: v.node, Pool: w.poolOf(v.id), Config: maps.Clone(v.config), State: v.status()}
+	out := VMSpec{VMID: v.id, Node: v.node, Pool: w.poolOf(v.id), Config: maps.Clone(v.config), State: v.status(), Snapshots: v.snapshotSpecs()}
 	if v.running && v.qemu == qemuPaused {
 		out.State = qemuPaused
 	}

@@ -68,6 +68,9 @@ func (s *storage) free(name proxmox.NodeName) proxmox.Bytes {
 // fileBased tells whether volumes are files with a format in their name.
 func (s *storage) fileBased() bool { return s.typ == dirStorage || s.typ == nfsStorage }
 
+// keepsBase tells whether a linked clone has its base volume in its name, by which the base is known to be in use. LVM forgets it.
+func (s *storage) keepsBase() bool { return s.typ != lvmThinStorage }
+
 // volumeKey names a volume in the whole cluster: node-local storages use the same VolumeID on every node.
 type volumeKey struct {
 	node proxmox.NodeName
@@ -96,7 +99,9 @@ type vm struct {
 	node    proxmox.NodeName
 	config  map[string]string
 	pending map[string]pendingValue
-	running bool
+	// snapshots in the order in which they were taken.
+	snapshots []*snapshot
+	running   bool
 	// qemu is the state of QEMU while the process runs, for example qemuPaused.
 	qemu    string
 	pid     uint32

@@ -127,6 +127,12 @@ func (w *World) usedVolumes() map[volumeKey]bool {
 				use(v, p.value)
 			}
 		}
+		for _, s := range v.snapshots {
+			use(v, string(s.ram))
+			for _, name := range drivesOf(s.config) {
+				use(v, s.config[name])
+			}
+		}
 	}
 	return out
 }

@@ -153,6 +153,9 @@ func (c *call) destroy(t *task) {
 			c.removeVolume(vol.key)
 		}
 	}
+	for _, s := range v.snapshots {
+		c.dropMemory(v, s)
+	}
 	if c.flag("destroy-unreferenced-disks") {
 		for key, vol := range c.volumes {
 			if vol.vmid == v.id && (key.node == "" || key.node == v.node) {
@@ -236,41 +239,4 @@ func (c *call) resize(v *vm, d drive) string {
 	v.config[c.params["disk"]] = d.String()
 	c.changed(v)
 	return ""
-}
-
-// makeTemplate is POST …/template.
-func makeTemplate(c *call) reply {
-	v := c.vm()
-	switch {
-	case v == nil:
-		return missingVM(c.node.Name, c.vmid())
-	case v.lock() != "":
-		return fail("VM is locked (%s)", v.lock())
-	case v.running:
-		return fail("you can't convert a VM to template if VM is running")
-	}
-	return vmTask("qmtemplate", func(c *call, t *task) {
-		t.after(c.between(100*time.Millisecond, 400*time.Millisecond), func() {
-			c.toTemplate(v)
-			t.end("")
-		})
-	})(c)
-}
-
-// toTemplate marks the VM and renames its disks to base volumes.
-func (w *World) toTemplate(v *vm) {
-	v.config["template"] = "1"
-	for _, name := range v.drives() {
-		d := parseDrive(v.config[name])
-		vol := w.volumeAt(v.node, d.volume)
-		if d.cdrom() || vol == nil || !strings.Contains(string(d.volume), "vm-") {
-			continue
-		}
-		w.removeVolume(vol.key)
-		vol.key.id = proxmox.VolumeID(strings.Replace(string(vol.key.id), "vm-", "base-", 1))
-		w.addVolume(vol)
-		d.volume = vol.key.id
-		v.config[name] = d.String()
-	}
-	w.changed(v)
 }

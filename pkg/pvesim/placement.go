@@ -17,6 +17,9 @@ func isProxied(method, path string) bool {
 		return false
 	}
 	guest, inGuest := cutGuest(rest)
+	if method+" "+guest == "GET snapshot/{snapname}" {
+		return false
+	}
 	return !inGuest || !unproxiedOfGuest(guest)
 }
 
@@ -34,7 +37,7 @@ func unproxiedOfGuest(path string) bool {
 		return false
 	}
 	return path == "firewall" || strings.HasPrefix(path, "firewall/") || slices.Contains([]string{
-		"rrd", "rrddata", "snapshot/{snapname}", "vncproxy", "termproxy", "vncwebsocket", "mtunnel", "mtunnelwebsocket",
+		"rrd", "rrddata", "vncproxy", "termproxy", "vncwebsocket", "mtunnel", "mtunnelwebsocket",
 	}, path)
 }
 

@@ -97,7 +97,7 @@ func newRouteTable(v Version) *routeTable {
 		clusterRoutes(v), accessRoutes(v), poolRoutes(), mappingRoutes(),
 		nodeRoutes(v), hardwareRoutes(v), containerRoutes(), storageRoutes(v), taskRoutes(),
 		vmRoutes(v), powerRoutes(v), firewallRoutes(),
-		agentRoutes(v), migrateRoutes(v), bulkRoutes(v), consoleRoutes(v), haRoutes(v),
+		agentRoutes(v), migrateRoutes(v), bulkRoutes(v), consoleRoutes(v), haRoutes(v), cloneRoutes(), snapshotRoutes(),
 	}
 	for _, group := range groups {
 		for _, r := range group {

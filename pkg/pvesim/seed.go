@@ -176,7 +176,7 @@ func (w *World) seedVolume(s VolumeSpec) error {
 	orDefault(&s.Used, s.Size/5)
 	w.addVolume(&volume{
 		key: volumeKey{st.scope(s.Node), s.ID}, storage: st, content: s.Content, format: s.Format, vmid: s.VMID, size: s.Size, used: s.Used,
-		parent: baseOf(s.ID), data: slices.Clone(s.Data), notes: s.Notes, protected: s.Protected,
+		parent: baseOf(st, s.ID), data: slices.Clone(s.Data), notes: s.Notes, protected: s.Protected,
 	})
 	return nil
 }
@@ -234,6 +234,9 @@ func (w *World) seedVM(s VMSpec) error {
 		w.firewalls.guests[v.id] = s.Firewall.config()
 	}
 	v.seedPending(s)
+	if err := v.loadSnapshots(s.Snapshots); err != nil {
+		return fmt.Errorf("add VM %d: %w", s.VMID, err)
+	}
 	w.vms[v.id] = v
 	if p := w.pools[s.Pool]; p != nil {
 		p.members[v.id] = true
@@ -280,11 +283,12 @@ func (w *World) seedDrives(v *vm) error {
 	return nil
 }
 
-// baseOf is the base volume in the name of a linked clone, local:100/base-100-disk-0.qcow2/110/vm-110-disk-0.qcow2; or "".
-func baseOf(id proxmox.VolumeID) proxmox.VolumeID {
-	parts := strings.Split(string(id), "/")
-	if len(parts) != 4 {
-		return ""
+// baseOf is the base volume in the name of a linked clone, local:100/base-100-disk-0.qcow2/110/vm-110-disk-0.qcow2 or
+// zfs:base-100-disk-0/vm-110-disk-0; or "".
+func baseOf(s *storage, id proxmox.VolumeID) proxmox.VolumeID {
+	_, own, _ := strings.Cut(string(s.ownName(id)), ":")
+	if base, linked := strings.CutSuffix(string(id), "/"+own); linked {
+		return proxmox.VolumeID(base)
 	}
-	return proxmox.VolumeID(parts[0] + "/" + parts[1])
+	return ""
 }

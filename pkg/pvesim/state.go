@@ -62,8 +62,9 @@ type NodeSpec struct {
 	Load float64 `json:"load,omitempty"`
 	// Bridges of the host; nil means vmbr0.
 	Bridges []proxmox.BridgeName `json:"bridges,omitempty"`
-	// StockQEMU hosts have the QEMU of Debian, without Proxmox's patches: it cannot save the memory of a VM, so that suspending to
-	// disk fails. They have no qmeventd either: the process of a guest that powers itself off stays, in the state shutdown.
+	// StockQEMU hosts have the QEMU of Debian, without Proxmox's patches: it cannot save the memory of a VM or copy a disk
+	// in use, so that suspending to disk, snapshots with memory and full clones of running VMs fail. They have no qmeventd either:
+	// the process of a guest that powers itself off stays, in the state shutdown.
 	StockQEMU bool `json:"stockQEMU,omitempty"`
 	// Offline hosts are down.
 	Offline bool `json:"offline,omitempty"`
@@ -154,12 +155,13 @@ type VMSpec struct {
 
 // SnapshotSpec describes a snapshot of a VM.
 type SnapshotSpec struct {
-	Name        string            `json:"name"`
-	Parent      string            `json:"parent,omitempty"`
-	Description string            `json:"description,omitempty"`
-	Config      map[string]string `json:"config,omitempty"`
-	Time        time.Time         `json:"time,omitzero"`
-	// RAM tells whether the snapshot holds the VM's memory.
+	Name        string `json:"name"`
+	Parent      string `json:"parent,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Config of the VM at that time; nil means its present one.
+	Config map[string]string `json:"config,omitempty"`
+	Time   time.Time         `json:"time,omitzero"`
+	// RAM tells whether the snapshot holds the VM's memory, in the volume that vmstate in its config names.
 	RAM bool `json:"ram,omitempty"`
 }
 

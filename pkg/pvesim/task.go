@@ -158,6 +158,14 @@ func (t *task) lock(r lockRequest) {
 	}
 }
 
+// unlock gives a lock file back before the end of the task.
+func (t *task) unlock(id proxmox.VMID) {
+	if i := slices.Index(t.holds, id); i >= 0 {
+		t.holds = slices.Delete(t.holds, i, i+1)
+		t.world.release(id)
+	}
+}
+
 // stop aborts a running task, as DELETE on it does.
 func (t *task) stop() {
 	if t.done() || t.asked {

@@ -223,6 +223,7 @@ func TestAKilledWorkerCleansNothingUp(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	upid := fmt.Sprint(a.must("POST", "/nodes/pve1/qemu/9001/clone", "newid", "200", "full", "1", "bwlimit", slowCopy))
+	a.begun(200)
 	a.server.World.KillWorker(proxmox.UPID(upid))
 	a.server.World.KillWorker("UPID:none")
 	if exit := a.wait(upid); exit != "unexpected status" {

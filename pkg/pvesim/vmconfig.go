@@ -28,16 +28,8 @@ func vmRoutes(v Version) []Route {
 		{Method: "PUT", Path: vmPath + "/config", handle: putConfig, permission: configPermission(), params: edit},
 		{Method: "POST", Path: vmPath + "/config", handle: postConfig, permission: configPermission(), params: post},
 		{Method: "GET", Path: vmPath + "/pending", handle: getPending, permission: audit},
-		{Method: "POST", Path: vmPath + "/clone", handle: cloneVM, permission: clonePermission(), params: []schema.Param{
-			schema.Integer("bwlimit").Min(0), schema.Text("description"), schema.Choice("format", "raw", "qcow2", "vmdk"), schema.Boolean("full"), schema.Text("name").Format("dns-name"),
-			schema.VMID("newid").Required(), schema.Text("pool").Format("pve-poolid"), schema.Text("snapname").Format("pve-configid").MaxLength(40),
-			schema.Text("storage").Format("pve-storage-id"), schema.Text("target").Format("pve-node"),
-		}},
 		{Method: "PUT", Path: vmPath + "/resize", handle: resizeDisk(), permission: on("/vms/{vmid}", "VM.Config.Disk"), params: []schema.Param{
 			schema.Text("digest").MaxLength(40), schema.Choice("disk", diskNames()...).Required(), schema.Text("size").Pattern(`\+?\d+(\.\d+)?[KMGT]?`).Required(), schema.Boolean("skiplock"),
-		}},
-		{Method: "POST", Path: vmPath + "/template", handle: makeTemplate, permission: on("/vms/{vmid}", "VM.Allocate"), params: []schema.Param{
-			schema.Choice("disk", diskNames()...),
 		}},
 	}
 }
@@ -50,6 +42,9 @@ func (v *vm) digest() string {
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.pending)) {
 		_, _ = fmt.Fprintf(h, "[PENDING] %s: %v\n", key, v.pending[key])
+	}
+	for _, s := range v.snapshots {
+		_, _ = fmt.Fprintf(h, "[%s] %v\n", s.name, s.section())
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -85,7 +80,7 @@ func getConfig(c *call) reply {
 		return missingVM(c.node.Name, c.vmid())
 	}
 	if name := c.params["snapshot"]; name != "" {
-		return fail("snapshot '%s' does not exist", name)
+		return c.configAt(v, name)
 	}
 	out := map[string]any{"digest": v.digest()}
 	for key, value := range v.config {

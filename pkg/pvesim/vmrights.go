@@ -71,36 +71,6 @@ func (c *call) needOnVM(privileges ...string) reply {
 	return denied("/vms/"+c.params["vmid"], strings.Join(privileges, "|"))
 }
 
-// mayClone asks for the storages that the clone's disks will be on and for the bridges of the source.
-func (c *call) mayClone() reply {
-	if pool := c.params["pool"]; pool != "" && c.pools[proxmox.PoolID(pool)] == nil {
-		return missingPool(pool)
-	}
-	v := c.vm()
-	if v == nil {
-		return reply{}
-	}
-	for _, name := range v.drives() {
-		d := parseDrive(v.config[name])
-		id := string(d.storageID())
-		if strings.HasPrefix(name, "unused") || d.cdrom() || id == "" {
-			continue
-		}
-		if c.has("storage") {
-			id = c.params["storage"]
-		}
-		if r := c.need("/storage/"+id, "Datastore.AllocateSpace"); r.failed() {
-			return r
-		}
-	}
-	if id := v.config["vmstatestorage"]; id != "" {
-		if r := c.need("/storage/"+id, "Datastore.AllocateSpace"); r.failed() {
-			return r
-		}
-	}
-	return c.mayUseBridges(v.config)
-}
-
 // mayEdit is what is asked for before the VM is looked at: a privilege per option, the right to use the storages of drives and the
 // bridges of network devices. Some options are for a ticket of root@pam alone.
 func (c *call) mayEdit(e *edit) reply {

@@ -123,7 +123,7 @@ func (s *Setup) State() pvesim.State {
 	return state
 }
 
-// nodes are the recorded hosts: 2 CPUs and one NUMA node, see «Not like production hardware» in the recordings' README.
+// nodes are the recorded hosts: 2 CPUs and one NUMA node, Debian's QEMU, see «Not like production hardware» in the recordings' README.
 func (s *Setup) nodes() []pvesim.NodeSpec {
 	var out []pvesim.NodeSpec
 	for i, n := range s.Nodes {
