@@ -77,7 +77,9 @@ func (w *World) complete(v *vm) {
 	if v.config["vmgenid"] == "" {
 		v.config["vmgenid"] = w.newUUID()
 	}
-	v.config["meta"] = fmt.Sprintf("creation-qemu=10.0.2,ctime=%d", w.clock.Now().Unix())
+	if v.config["meta"] == "" {
+		v.config["meta"] = fmt.Sprintf("creation-qemu=10.0.2,ctime=%d", w.clock.Now().Unix())
+	}
 	if v.config["boot"] == "" {
 		v.config["boot"] = v.defaultBoot()
 	}
