@@ -63,8 +63,8 @@ var acts = []act{
 	// «another process holds the VM file lock», «free again»
 	{scenario: "05-config", before: 323, do: func(s *stage) { s.undo = s.HoldLock(502) }},
 	{scenario: "05-config", before: 327, do: func(s *stage) { s.undo(); s.undo = nil }},
-	// the recorded HA manager had its time: «running now»
-	{scenario: "11-pools-ha-mapping", before: 63, wait: 20 * time.Second},
+	// «HA migrate request of a stopped VM», which the request of 77 had stopped meanwhile
+	{scenario: "11-pools-ha-mapping", before: 83, wait: quiet},
 	// the recorder waited until the guest agent answered
 	{scenario: "09-agent", before: 45, wait: 2 * time.Minute},
 	{scenario: "09-agent", before: 64, wait: 10 * time.Second},

@@ -45,6 +45,7 @@ const (
 	noRRD       = "README: rrd data empty"
 	listOrder   = "README: order of unsorted lists"
 	debianQEMU  = "README: QEMU is Debian's 7.2"
+	haHistory   = "who was the first to take the manager's lock, and what local managers did in earlier scenarios, is in no setup"
 	takenOut    = "README: certificates, fingerprints and removed values"
 )
 
@@ -78,6 +79,9 @@ var incidentals = []incidental{
 	{"", "used", anyNumber, space},
 	{"", "used_fraction", anyNumber, space},
 	{"", "free", anyNumber, space},
+	{"GET /nodes/{node}/qemu/{vmid}/agent/get-fsinfo", "used-bytes", anyNumber, space},
+	{"GET /nodes/{node}/qemu/{vmid}/agent/get-fsinfo", "total-bytes", anyNumber, space + "; of the guest's image"},
+	{"POST /nodes/{node}/qemu/{vmid}/agent/fstrim", "trimmed", anyNumber, space},
 	{"", "available", anyNumber, space},
 	{"GET /nodes/{node}/status", "data.memory.total", anyValue, testMachine},
 	{"GET /nodes/{node}/status", "data.rootfs.total", anyValue, testMachine},
@@ -96,6 +100,8 @@ var incidentals = []incidental{
 	{"GET /nodes/{node}/capabilities/qemu/machines", "data", sample, debianQEMU},
 	{"", "running-qemu", anyValue, debianQEMU},
 	{"", "running-machine", anyValue, debianQEMU},
+	{"GET /cluster/ha/status/manager_status", "data.manager_status.master_node", anyValue, haHistory},
+	{"GET /cluster/ha/status/manager_status", "data.lrm_status.*", ignored, haHistory},
 	{"", "repoid", anyValue, "README: repoid"},
 	{"", "pveversion", anyValue, "README: repoid, which it ends in"},
 	{"", "ssl_fingerprint", anyValue, takenOut},
@@ -145,6 +151,7 @@ var noise = []struct {
 	{regexp.MustCompile(`^(Formatting|Image resized|qemu-img:) ?`), "README: task log texts of qemu-img"},
 	{regexp.MustCompile(`^(qemu-system-x86_64|kvm): `), "README: QEMU is Debian's, without KVM"},
 	{regexp.MustCompile(`^ *\d+K[ .]+\d+% .*=`), "README: «transferred …» lines; this is how wget says it"},
+	{regexp.MustCompile(`^(\d{4}-\S+ [0-9:]+ )?(\d+\+\d+ records (in|out)|\d+ bytes .* copied)`), "README: «transferred …» lines; this is how dd says it"},
 	{regexp.MustCompile(`is experimental at /usr/share/perl5/`), "a warning of the test machine's Perl, which is older than that of Proxmox VE 9"},
 }
 

@@ -129,10 +129,13 @@ func (r *replay) actBefore(ctx context.Context, seq int) error {
 // later matches notes that tell how long the recorder had waited.
 var later = regexp.MustCompile(`\b(\d+) ?s (after|later|or more)\b`)
 
+// polled matches notes on answers that the recorder had waited for: running 10s after the request, running now.
+var polled = regexp.MustCompile(`^(?:running|stopped) (?:now|(\d+)s after the request)$`)
+
 // play makes one exchange and returns the differences.
 func (r *replay) play(ctx context.Context, i int) ([]string, error) {
 	e := r.recording.Exchanges[i]
-	if m := later.FindStringSubmatch(e.Note); m != nil && !e.Phase {
+	if m := later.FindStringSubmatch(e.Note); m != nil && !e.Phase && !polled.MatchString(e.Note) {
 		seconds, _ := strconv.Atoi(m[1])
 		r.target.sleep(time.Duration(seconds) * time.Second)
 	}
@@ -192,7 +195,7 @@ func (r *replay) exchange(ctx context.Context, e Exchange) (Answer, []string, er
 			return answer, nil, err
 		}
 		return answer, Compare(e, answer, r.pairs, r.settled), nil
-	case e.Phase:
+	case e.Phase || polled.MatchString(e.Note):
 		return r.lookFor(ctx, e)
 	}
 	answer, err := r.send(ctx, e)
@@ -225,6 +228,9 @@ var seen = regexp.MustCompile(`as seen ([0-9.]+)s after`)
 // lookFor asks until the answer agrees, at most some times as long as the recorder did.
 func (r *replay) lookFor(ctx context.Context, e Exchange) (answer Answer, diffs []string, err error) {
 	most := 2 * time.Second
+	if polled.MatchString(e.Note) {
+		most = quiet
+	}
 	if m := seen.FindStringSubmatch(e.Note); m != nil {
 		seconds, _ := strconv.ParseFloat(m[1], 64)
 		most += time.Duration(3 * seconds * float64(time.Second))
