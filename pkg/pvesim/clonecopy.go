@@ -3,6 +3,7 @@ package pvesim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -51,7 +52,8 @@ func (j *cloneJob) copy(name string, d drive, from *volume) {
 func (j *cloneJob) copyFormat(s *storage, d drive) string {
 	format := j.params["format"]
 	if from := j.storageByID(d.storageID()); format == "" && from != nil {
-		format = guessVolume(from, string(d.volume)).Format
+		_, name, _ := strings.Cut(string(d.volume), ":")
+		format = guessVolume(from, name).Format
 	}
 	if !s.fileBased() || !slices.Contains([]string{"raw", "qcow2", "vmdk"}, format) {
 		return "raw"

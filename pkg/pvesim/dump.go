@@ -49,6 +49,11 @@ func (w *World) dumpCluster(s *State) {
 	if len(w.options) > 0 {
 		s.Options = maps.Clone(w.options)
 	}
+	for _, address := range slices.Sorted(maps.Keys(w.downloads)) {
+		d := *w.downloads[address]
+		d.Data = slices.Clone(d.Data)
+		s.Downloads = append(s.Downloads, d)
+	}
 	for _, id := range slices.Sorted(maps.Keys(w.mappings)) {
 		m := *w.mappings[id]
 		m.Map = slices.Clone(m.Map)
@@ -59,7 +64,7 @@ func (w *World) dumpCluster(s *State) {
 func (s *storage) spec() StorageSpec {
 	return StorageSpec{
 		ID: s.id, Type: string(s.typ), Path: s.path, Content: slices.Clone(s.content), Shared: s.shared, Total: s.total,
-		Nodes: slices.Clone(s.nodes), Disabled: s.disabled,
+		Nodes: slices.Clone(s.nodes), Disabled: s.disabled, Options: maps.Clone(s.options),
 	}
 }
 

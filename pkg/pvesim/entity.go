@@ -44,7 +44,9 @@ type storage struct {
 	content  []string
 	total    proxmox.Bytes
 	nodes    []proxmox.NodeName
-	used     map[proxmox.NodeName]proxmox.Bytes
+	// options are the other keys of storage.cfg.
+	options map[string]string
+	used    map[proxmox.NodeName]proxmox.Bytes
 }
 
 func (s *storage) holds(content string) bool { return slices.Contains(s.content, content) }

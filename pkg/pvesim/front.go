@@ -17,8 +17,8 @@ import (
 const badFraming = 506
 
 // decode reads a request off the wire as PVE::APIServer::AnyEvent does. The refusal is for what is not worth a login.
-func decode(r *http.Request, at proxmox.NodeName) (*exchange, *reply) {
-	x := &exchange{ctx: r.Context(), method: r.Method, path: r.URL.Path, header: r.Header, params: map[string]string{}, at: at}
+func decode(r *http.Request, at proxmox.NodeName, v Version) (*exchange, *reply) {
+	x := &exchange{version: v, ctx: r.Context(), method: r.Method, path: r.URL.Path, header: r.Header, params: map[string]string{}, at: at}
 	if !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete}, r.Method) {
 		return x, unserved("method '%s' not available", r.Method)
 	}

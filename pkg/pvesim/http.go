@@ -51,6 +51,8 @@ type exchange struct {
 	at     proxmox.NodeName
 	// format is json, or extjs, which always answers 200 and says in the body how it went.
 	format string
+	// version is the release that reads it.
+	version Version
 	// unreadable is the refusal of a body that cannot be read. It is given after the login is checked.
 	unreadable reply
 	fault      *Fault

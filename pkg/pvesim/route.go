@@ -95,7 +95,7 @@ func newRouteTable(v Version) *routeTable {
 	t := &routeTable{version: v, root: &routeNode{}}
 	groups := [][]Route{
 		clusterRoutes(v), accessRoutes(v), poolRoutes(), mappingRoutes(),
-		nodeRoutes(v), hardwareRoutes(v), containerRoutes(), storageRoutes(v), taskRoutes(),
+		nodeRoutes(v), hardwareRoutes(v), containerRoutes(), storageRoutes(v), contentRoutes(), uploadRoutes(), taskRoutes(),
 		vmRoutes(v), powerRoutes(v), firewallRoutes(),
 		agentRoutes(v), migrateRoutes(v), bulkRoutes(v), consoleRoutes(v), haRoutes(v), cloneRoutes(), snapshotRoutes(),
 	}

@@ -48,6 +48,9 @@ func (w *World) load(s State) error {
 			return err
 		}
 	}
+	for _, d := range s.Downloads {
+		w.addDownload(d)
+	}
 	maps.Copy(w.options, s.Options)
 	for _, m := range s.PCI {
 		w.mappings[m.ID] = &m
@@ -126,6 +129,10 @@ func (w *World) addStorage(s StorageSpec) error {
 	out := &storage{
 		id: s.ID, typ: typ, path: s.Path, shared: s.Shared || typ == nfsStorage || typ == rbdStorage, disabled: s.Disabled,
 		content: slices.Clone(s.Content), total: s.Total, nodes: slices.Clone(s.Nodes), used: map[proxmox.NodeName]proxmox.Bytes{},
+		options: maps.Clone(s.Options),
+	}
+	if out.options == nil {
+		out.options = typ.defaultOptions(s.ID)
 	}
 	if out.path == "" && out.fileBased() {
 		out.path = "/mnt/pve/" + string(s.ID)
@@ -181,26 +188,13 @@ func (w *World) seedVolume(s VolumeSpec) error {
 	return nil
 }
 
-// guessVolume tells content, format and owner by the name of a volume, as PVE::Storage::Plugin::parse_volname does.
+// guessVolume tells content, format and owner by the name of a volume.
 func guessVolume(s *storage, name string) VolumeSpec {
-	kind, file, ok := strings.Cut(name, "/")
-	if ok && slices.Contains([]string{"iso", "vztmpl", "import", "snippets", "backup"}, kind) {
-		return VolumeSpec{Content: kind, Format: file[strings.LastIndex(file, ".")+1:]}
+	p, msg := s.parseVolume(name)
+	if msg != "" {
+		return VolumeSpec{Content: "images", Format: "raw"}
 	}
-	out := VolumeSpec{Content: "images", Format: "raw", VMID: ownerOf(name)}
-	if i := strings.LastIndex(name, "."); s.fileBased() && i > 0 {
-		out.Format = name[i+1:]
-	}
-	return out
-}
-
-// ownerOf is the VMID in the last part of a volume's name, such as vm-100-disk-0 or base-100-disk-0.raw.
-func ownerOf(name string) proxmox.VMID {
-	parts := strings.Split(name[strings.LastIndex(name, "/")+1:], "-")
-	if len(parts) < 2 {
-		return 0
-	}
-	return toVMID(parts[1])
+	return VolumeSpec{Content: p.content, Format: p.listedFormat(), VMID: p.vmid}
 }
 
 // AddVM adds a VM with its volumes. It is an error if the VMID is taken, the node or a storage missing.

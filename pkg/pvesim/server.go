@@ -205,7 +205,7 @@ func (w *World) down(name proxmox.NodeName) string {
 
 // roundTrip serves one HTTP request; dropped means that no answer is given.
 func (w *World) roundTrip(r *http.Request, name proxmox.NodeName) (answer reply, dropped bool) {
-	x, refused := decode(r, name)
+	x, refused := decode(r, name, w.version)
 	if refused != nil {
 		return w.record(x, *refused), false
 	}

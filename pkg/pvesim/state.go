@@ -37,6 +37,8 @@ type State struct {
 	PCI            []PCIMappingSpec              `json:"pciMappings,omitempty"`
 	// DHCP are the DHCP servers in the guests' networks; without one guests get no address but those of their config.
 	DHCP []DHCPSpec `json:"dhcp,omitempty"`
+	// Downloads are the files on the simulated network.
+	Downloads []DownloadSpec `json:"downloads,omitempty"`
 	// Tasks that have ended, in the order in which they were started.
 	Tasks []TaskSpec `json:"tasks,omitempty"`
 	// Faults in force. A world that is made from a copy counts their matches anew.
@@ -114,6 +116,18 @@ type StorageSpec struct {
 	Nodes []proxmox.NodeName `json:"nodes,omitempty"`
 	// Disabled storages are configured but not used.
 	Disabled bool `json:"disabled,omitempty"`
+	// Options are other keys of storage.cfg, for example vgname and thinpool of lvmthin, or pool and sparse of zfspool. Those that
+	// a type needs have defaults. Without sparse=1 a zfspool takes the whole size of a volume at once.
+	Options map[string]string `json:"options,omitempty"`
+}
+
+// DownloadSpec is a file that download-url can get.
+type DownloadSpec struct {
+	URL string `json:"url"`
+	// Type is the MIME type; empty means what the name says.
+	Type string `json:"type,omitempty"`
+	// Data is the content, base64 in JSON.
+	Data []byte `json:"data,omitempty"`
 }
 
 // VolumeSpec describes a volume.

@@ -27,7 +27,7 @@ func TestUploadRules(t *testing.T) {
 		"checksum first":         {"/nodes/pve1/storage/local/upload", "a.iso", []field{iso, sum, algorithm}, 400, nil, "Bad Request"},
 		"unknown field":          {"/nodes/pve1/storage/local/upload", "a.iso", []field{iso, {"foo", "1"}}, 400, nil, "Bad Request"},
 		"extension":              {"/nodes/pve1/storage/local/upload", "a.txt", []field{iso}, 400, map[string]string{"filename": "wrong file extension"}, ""},
-		"storage without images": {"/nodes/pve1/storage/local-lvm/upload", "a.iso", []field{iso}, 500, nil, "storage 'local-lvm' does not support 'iso' content"},
+		"storage without images": {"/nodes/pve1/storage/local-lvm/upload", "a.iso", []field{iso}, 500, nil, "can't upload to storage type 'lvmthin', not a file based storage!"},
 		"no storage":             {"/nodes/pve1/storage/nope/upload", "a.iso", []field{iso}, 500, nil, "storage 'nope' does not exist"},
 	}
 	for name, tt := range tests {

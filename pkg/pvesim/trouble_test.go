@@ -32,7 +32,7 @@ func inBubble(t *testing.T, test func(*bubble), opts ...pvesim.Option) {
 		defer w.Close()
 		b := &bubble{t: t, world: w, token: w.AddToken(pvesim.TokenSpec{User: "root@pam", Name: "t", Unseparated: true})}
 		for id, node := range map[proxmox.VMID]proxmox.NodeName{100: "pve1", 200: "pve2", 300: "pve3", 301: "pve3"} {
-			spec := pvesim.VMSpec{VMID: id, Node: node, Config: map[string]string{"name": fmt.Sprintf("vm%d", id), "scsi0": fmt.Sprintf("shared:vm-%d-disk-0.raw,size=1G", id)}}
+			spec := pvesim.VMSpec{VMID: id, Node: node, Config: map[string]string{"name": fmt.Sprintf("vm%d", id), "scsi0": fmt.Sprintf("shared:%d/vm-%d-disk-0.raw,size=1G", id, id)}}
 			if id == 301 {
 				spec.State = "running"
 			}

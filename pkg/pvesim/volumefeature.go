@@ -20,7 +20,7 @@ const (
 
 // offers tells whether the storage has the feature for a volume, or for a snapshot of it (volume_has_feature of the plugins).
 func (s *storage) offers(f feature, id proxmox.VolumeID, ofSnapshot bool) bool {
-	qcow2 := guessVolume(s, string(id)).Format == "qcow2"
+	qcow2 := strings.HasSuffix(string(id), ".qcow2")
 	cheap := s.typ == lvmThinStorage || s.typ == rbdStorage
 	switch f {
 	case templateFeature:
@@ -49,25 +49,18 @@ func fileName(id proxmox.VolumeID) string {
 
 // ownName is the volume id without the base volume that a linked clone has in front of its own name.
 func (s *storage) ownName(id proxmox.VolumeID) proxmox.VolumeID {
-	name := fileName(id)
-	if s.fileBased() {
-		name = ownerOf(string(id)).String() + "/" + name
+	_, name, _ := strings.Cut(string(id), ":")
+	parts, _ := s.parseVolume(name)
+	if parts.base == "" {
+		return id
 	}
-	return proxmox.VolumeID(string(s.id) + ":" + name)
+	return proxmox.VolumeID(string(s.id) + ":" + strings.TrimPrefix(name, parts.base+"/"))
 }
 
 // diskPath is where QEMU finds a volume on its host (PVE::Storage::path).
 func (s *storage) diskPath(id proxmox.VolumeID) string {
-	switch s.typ {
-	case lvmThinStorage:
-		return "/dev/pve/" + fileName(id)
-	case zfsPoolStorage:
-		return "/dev/zvol/rpool/data/" + fileName(id)
-	case rbdStorage:
-		return fmt.Sprintf("rbd:%s/%s:conf=/etc/pve/ceph.conf", s.id, fileName(id))
-	}
-	_, name, _ := strings.Cut(string(s.ownName(id)), ":")
-	return s.path + "/images/" + name
+	_, name, _ := strings.Cut(string(id), ":")
+	return s.pathOf(name)
 }
 
 // formatting is what qemu-img says when it makes a file.

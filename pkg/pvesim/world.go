@@ -39,10 +39,12 @@ type World struct {
 	// options are those of datacenter.cfg, mappings the resource mappings of PCI devices.
 	options  map[string]string
 	mappings map[string]*PCIMappingSpec
-	pools    map[proxmox.PoolID]*pool
-	users    map[string]*user
-	groups   map[string]*userGroupEntry
-	roles    map[string][]string
+	// downloads are the files on the network, by URL.
+	downloads map[string]*DownloadSpec
+	pools     map[proxmox.PoolID]*pool
+	users     map[string]*user
+	groups    map[string]*userGroupEntry
+	roles     map[string][]string
 	// acl are the entries of the access control list by path.
 	acl       map[string][]ACLSpec
 	firewalls firewalls
@@ -92,7 +94,7 @@ func emptyWorld(m Model) *World {
 		routes: newRouteTable(m.Version), born: m.Clock.Now(),
 		random:  rand.New(rand.NewPCG(m.Seed, 0x70766573696d)),
 		nextPID: 1000, volumes: map[volumeKey]*volume{}, vms: map[proxmox.VMID]*vm{}, containers: map[proxmox.VMID]*container{},
-		options: map[string]string{}, mappings: map[string]*PCIMappingSpec{}, pools: map[proxmox.PoolID]*pool{},
+		options: map[string]string{}, mappings: map[string]*PCIMappingSpec{}, downloads: map[string]*DownloadSpec{}, pools: map[proxmox.PoolID]*pool{},
 		users: map[string]*user{}, groups: map[string]*userGroupEntry{}, roles: specialRoles(m.Version), acl: map[string][]ACLSpec{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(), firewalls: newFirewalls(),
 		flocks: map[proxmox.VMID]*flock{}, ha: newHAManager(), dhcp: map[proxmox.BridgeName]*dhcpServer{}, stale: map[proxmox.VMID]bool{},
 		wake: make(chan struct{}, 1), closed: make(chan struct{}),

@@ -36,6 +36,10 @@ var facts = []fact{
 	{"04a-template-clone", full("local:403/vm-403-disk-0.qcow2", 403)},
 	{"04b-clone-phases", full("local:403/vm-403-disk-0.qcow2", 403)},
 	{"12-tasks", full("local:1200/vm-1200-disk-0.qcow2", 1200)},
+	// the recorder's web server had one file, of 40,000 zero bytes by its sha256
+	{"07-upload-iso", func(s *pvesim.State) {
+		s.Downloads = []pvesim.DownloadSpec{{URL: "http://127.0.0.1:8099/q.iso", Data: make([]byte, 40000)}}
+	}},
 	// what 04a left: its clone of template 400 into the pool
 	{"04b-clone-phases", inPool("capi", 413)},
 	// what an earlier recording left: the firewall file of a VM that is gone

@@ -149,6 +149,7 @@ var noise = []struct {
 }{
 	{regexp.MustCompile(`^transferred `), "README: «transferred …» lines"},
 	{regexp.MustCompile(`^(Formatting|Image resized|qemu-img:) ?`), "README: task log texts of qemu-img"},
+	{regexp.MustCompile(`^\s+0K .*100%`), "README: counters: wget's progress"},
 	{regexp.MustCompile(`^(qemu-system-x86_64|kvm): `), "README: QEMU is Debian's, without KVM"},
 	{regexp.MustCompile(`^ *\d+K[ .]+\d+% .*=`), "README: «transferred …» lines; this is how wget says it"},
 	{regexp.MustCompile(`^(\d{4}-\S+ [0-9:]+ )?(\d+\+\d+ records (in|out)|\d+ bytes .* copied)`), "README: «transferred …» lines; this is how dd says it"},
