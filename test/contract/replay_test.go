@@ -1,10 +1,13 @@
 package contract_test
 
 import (
+	"io"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/capve/cluster-api-provider-proxmox/test/contract"
 )
@@ -36,6 +39,58 @@ func TestReplayIsTheSameEveryTime(t *testing.T) {
 		if a, b := first.Results[i].Diffs, second.Results[i].Diffs; !slices.Equal(a, b) {
 			t.Errorf("exchange %d differs by\n%s\nand then by\n%s", first.Results[i].Exchange.Seq, strings.Join(a, "\n"), strings.Join(b, "\n"))
 		}
+	}
+}
+
+// tampering is a transport that changes answers.
+type tampering struct {
+	next   http.RoundTripper
+	change func(*http.Response, string) string
+}
+
+func (x tampering) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := x.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(resp.Body)
+	resp.Body = io.NopCloser(strings.NewReader(x.change(resp, string(raw))))
+	return resp, err
+}
+
+// TestReplaySeesTampering changes all answers of pvesim in one way: next to none may agree.
+func TestReplaySeesTampering(t *testing.T) {
+	t.Parallel()
+	dir := recordings(t)
+	for name, change := range map[string]func(*http.Response, string) string{
+		"a key more":   func(_ *http.Response, body string) string { return strings.Replace(body, `{`, `{"more":1,`, 1) },
+		"a key less":   func(_ *http.Response, body string) string { return strings.Replace(body, `"data":`, `"date":`, 1) },
+		"other reason": func(r *http.Response, body string) string { r.Status += "."; return body },
+		"other status": func(r *http.Response, body string) string { r.StatusCode++; return body },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			recording, err := contract.ReadRecording(dir, "9.2", "10-firewall")
+			if err != nil {
+				t.Fatal(err)
+			}
+			score := contract.Score{}
+			synctest.Test(t, func(t *testing.T) {
+				target, world, err := contract.Simulated(recording)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer world.Close()
+				via := target.Via
+				target.Via = func(node string) http.RoundTripper { return tampering{via(node), change} }
+				if score.Results, err = contract.Replay(t.Context(), recording, target, world); err != nil {
+					t.Error(err)
+				}
+			})
+			if score.Percent() > 1 {
+				t.Errorf("%.1f %% of the changed answers agree, want none", score.Percent())
+			}
+		})
 	}
 }
 

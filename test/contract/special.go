@@ -152,7 +152,7 @@ func withUPID(data any, keep func(string) bool) any {
 // isCached tells whether an object is an entry of an inventory that shows what pvestatd said last.
 func isCached(route string, entry map[string]any) bool {
 	kind := fmt.Sprint(entry["type"])
-	if kind == "master" || kind == "lrm" {
+	if kind == "master" || kind == "lrm" || kind == "fencing" {
 		return route == "GET /cluster/ha/status/current"
 	}
 	if kind == "node" {
@@ -179,7 +179,7 @@ var ofStatus = []string{
 // what pvestatd has told one side but not yet the other. A status unknown says that it has told the recorded node nothing.
 func (c *comparison) cachedEntry(want, got map[string]any) (wanted, given map[string]any) {
 	switch {
-	case want["type"] == "master" || want["type"] == "lrm":
+	case want["type"] == "master" || want["type"] == "lrm" || want["type"] == "fencing":
 		return without(want, ofHA), without(got, ofHA)
 	case want["type"] == "node" && want["status"] == "unknown" && got["status"] == "online":
 		return without(want, append(ofHost, "status")), without(got, append(ofHost, "status"))
