@@ -40,7 +40,8 @@ func TestCAPMOXLeadsAMachineThroughItsLife(t *testing.T) {
 				t.Fatalf("VM is %+v: %v", vm, err)
 			}
 			task, err := client.ConfigureVM(t.Context(), vm, proxmox.VirtualMachineOption{Name: "memory", Value: 4096}, proxmox.VirtualMachineOption{Name: "cores", Value: 4},
-				proxmox.VirtualMachineOption{Name: "net0", Value: "virtio=BC:24:11:00:00:01,bridge=vmbr0"})
+				proxmox.VirtualMachineOption{Name: "net0", Value: "virtio=BC:24:11:00:00:01,bridge=vmbr0"},
+				proxmox.VirtualMachineOption{Name: "delete", Value: "ide2"}) // images for CAPMOX have no cloud-init drive of Proxmox VE
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ import (
 // newServer serves a world whose guests boot and that has a template on shared storage.
 func newServer(t *testing.T, version pvesim.Version) *pvesim.Server {
 	t.Helper()
-	return pvesim.Run(t, pvesim.WithVersion(version), pvesim.WithGuests(pvesim.Booting(pvesim.BootHooks{})),
+	return pvesim.Run(t, pvesim.WithVersion(version), pvesim.WithGuests(pvesim.Booting(pvesim.BootHooks{OnBootFailed: func(g pvesim.BootedGuest) { t.Errorf("VM %d does not boot: %v", g.VMID, g.Err) }})),
 		pvesim.WithTemplates(pvesim.TemplateSpec{Name: "ubuntu", Tags: []string{"ubuntu", "kubernetes", "shared"}, Storage: "shared"}))
 }
 

@@ -16,7 +16,7 @@ import (
 const (
 	// label is the volume label by which cloud-init finds a seed, in any case.
 	label = "cidata"
-	// sectorSize is that of a CD-ROM. An image whose length is no multiple of it hangs real guests on ejection.
+	// sectorSize is that of a CD-ROM.
 	sectorSize = 2048
 	// maxReads is far above what a good image needs. Damaged ones can send the library round in circles.
 	maxReads = 1 << 14
@@ -25,8 +25,9 @@ const (
 // Files returns the texts of the seed in an ISO 9660 image, by their names; nil if it is not labelled as a seed. The names
 // are those of Rock Ridge, else of Joliet; files that do not belong to a seed are left out.
 func Files(image []byte) (files map[string]string, err error) {
-	if len(image)%sectorSize != 0 {
-		return nil, fmt.Errorf("the image is %d bytes long, no multiple of %d", len(image), sectorSize)
+	// Some programs leave the last sector short; QEMU fills it up.
+	if short := len(image) % sectorSize; short > 0 {
+		image = slices.Concat(image, make([]byte, sectorSize-short))
 	}
 	// The library panics on some damaged images.
 	defer func() {

@@ -2,6 +2,7 @@ package nocloud_test
 
 import (
 	"bytes"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -79,7 +80,21 @@ func TestDamagedImages(t *testing.T) {
 		_, _ = nocloud.Files(image[:random.IntN(len(image)/2048+1)*2048])
 	}
 	if _, err := nocloud.Files(whole[:100]); err == nil {
-		t.Error("an image that is no multiple of 2048 bytes long is read")
+		t.Error("100 bytes are read as an image")
+	}
+}
+
+// TestAShortLastSectorIsFilledUp is how go-proxmox writes its images.
+func TestAShortLastSectorIsFilledUp(t *testing.T) {
+	t.Parallel()
+	whole := makeISO(t, seedFiles(), iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: "cidata"})
+	want, err := nocloud.Files(whole)
+	if err != nil || len(want) == 0 {
+		t.Fatal(want, err)
+	}
+	end := len(bytes.TrimRight(whole, "\x00"))
+	if got, err := nocloud.Files(whole[:end]); err != nil || !maps.Equal(got, want) {
+		t.Errorf("cut to %d bytes it has %v: %v", end, got, err)
 	}
 }
 
