@@ -11,10 +11,12 @@ export GOFLAGS := -trimpath -buildvcs=false
 export CGO_ENABLED := 0
 export GOWORK := off
 
-# Modules with a go.mod of their own; CODE_MODULES hold Go code of ours beyond a single main.
-MODULES := $(patsubst %/go.mod,%,$(wildcard ./go.mod test/sandbox/go.mod test/sandbox/*/go.mod))
+# Modules with a go.mod of their own; CODE_MODULES hold Go code of ours beyond a single main, INTEROP has the dependencies of
+# other projects' clients.
+MODULES := $(patsubst %/go.mod,%,$(wildcard ./go.mod test/interop/go.mod test/sandbox/go.mod test/sandbox/*/go.mod))
 TOOL_MODULES := hack/tools hack/tools/golangci-lint
 CODE_MODULES := $(patsubst %/go.mod,%,$(wildcard ./go.mod test/sandbox/go.mod))
+INTEROP := $(patsubst %/go.mod,%,$(wildcard test/interop/go.mod))
 
 OUT := out
 TOOL := go tool -modfile=hack/tools/go.mod
@@ -49,7 +51,7 @@ build: ## Build all commands into out/bin
 ##@ Tests
 
 .PHONY: test
-test: test-unit test-e2e ## Run all tests: unit and contract tests, then the sandbox end to end
+test: test-unit test-interop test-e2e ## Run all tests: unit and contract tests, other projects' clients, then the sandbox end to end
 
 .PHONY: test-unit
 test-unit: ## Run the tests of the root module with the race detector, some of them on a real API server
@@ -63,6 +65,11 @@ contract: ## Replay recordings of Proxmox VE (of $$PVE_RECORDINGS) against pvesi
 	$(call say,replaying recordings of Proxmox VE against pvesim)
 	@mkdir -p $(OUT)/contract
 	@CONTRACT_REPORT=$(CURDIR)/$(OUT)/contract go test -count=1 -v $(TEST_FLAGS) ./test/contract
+
+.PHONY: test-interop
+test-interop: ## Let other projects' Proxmox VE clients work against pvesim
+	$(call say,letting the client of CAPMOX work against pvesim)
+	@cd test/interop && go test -timeout 5m $(TEST_FLAGS) ./...
 
 .PHONY: assets
 assets: ## Build etcd and kube-apiserver unless they are there and print KUBEBUILDER_ASSETS for running tests by hand
@@ -78,14 +85,14 @@ test-e2e: ## Run the sandbox's scenario end to end
 .PHONY: lint
 lint: ## Run golangci-lint over all our modules
 	$(call say,linting (the first run builds golangci-lint: about 90 s of CPU))
-	@status=0; for module in $(CODE_MODULES); do \
+	@status=0; for module in $(CODE_MODULES) $(INTEROP); do \
 		echo "    $$module"; \
 		(cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || status=$$?; \
 	done; exit $$status
 
 .PHONY: fmt
 fmt: ## Format all Go code as lint wants it
-	@for module in $(CODE_MODULES); do (cd $$module && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...); done
+	@for module in $(CODE_MODULES) $(INTEROP); do (cd $$module && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: verify
 verify: ## Check that generated files and all go.mod and go.sum are up to date
