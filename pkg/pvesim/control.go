@@ -17,7 +17,7 @@ func (w *World) control(out http.ResponseWriter, r *http.Request) {
 	case "GET /pvesim/coverage":
 		w.writeCoverage(out, r)
 	case "GET /pvesim/check":
-		writeJSON(out, append([]string{}, w.Check()...))
+		writeJSON(out, append([]Finding{}, w.Findings()...))
 	case "GET /pvesim/state":
 		writeYAML(out, w.State())
 	case "GET /pvesim/faults":

@@ -11,6 +11,10 @@ func (w *World) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.runDue()
+	return w.state()
+}
+
+func (w *World) state() State {
 	s := State{Version: w.version, ClusterName: w.name}
 	for _, n := range w.nodes {
 		spec := n.NodeSpec
