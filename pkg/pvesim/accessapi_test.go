@@ -3,6 +3,8 @@ package pvesim_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
@@ -153,5 +155,21 @@ func TestEverythingBelowAccessIsListed(t *testing.T) {
 	got, _ := newCallers(t).root.wants("OK", "GET", "/access").data.([]any)
 	if len(got) != 9 {
 		t.Errorf("index: %v", got)
+	}
+}
+
+func TestUsersAndGroupsAreInTheState(t *testing.T) {
+	t.Parallel()
+	c := newCallers(t)
+	c.root.wants("OK", "POST", "/access/groups", "groupid", "ops", "comment", "c")
+	c.root.wants("OK", "POST", "/access/users", "userid", "a@pve", "groups", "ops", "email", "a@b.c", "expire", "4102444800")
+	c.root.wants("OK", "POST", "/access/users/a@pve/token/t1", "comment", "k")
+	c.root.wants("OK", "PUT", "/access/acl", "path", "/vms", "roles", "PVEVMUser", "groups", "ops", "tokens", "a@pve!t1", "propagate", "0")
+	first := c.world.State()
+	if diff := cmp.Diff(first, newWorld(t, pvesim.FromState(first)).State()); diff != "" {
+		t.Errorf("the world differs (-first +rebuilt):\n%s", diff)
+	}
+	if len(first.UserGroups) != 1 || first.Users[0].Details["email"] != "a@b.c" || first.Tokens[0].Comment != "k" || len(first.ACL) != 2 {
+		t.Errorf("state: %+v", first)
 	}
 }

@@ -100,9 +100,9 @@ type guestReader struct {
 	pools map[proxmox.VMID]proxmox.PoolID
 	// named guests have entries of their own in the access control list.
 	named map[proxmox.VMID]bool
-	all   bool
-	// rights are those on the pools of guests, as far as they were looked at.
-	rights map[proxmox.PoolID]poolRights
+	// seen tells of the other guests by their pool whether they may be audited, and audited whether the pool may; as far as that
+	// was looked at.
+	seen, audited map[proxmox.PoolID]bool
 	// nodes are what is heard of hosts.
 	nodes map[proxmox.NodeName]hearing
 }
@@ -116,11 +116,8 @@ type hearing struct {
 	until time.Time
 }
 
-// poolRights are a caller's rights that count for lists of guests.
-type poolRights struct{ auditGuests, auditPool bool }
-
 func (c *call) newGuestReader() *guestReader {
-	r := &guestReader{call: c, pools: c.guestsInPools(), named: map[proxmox.VMID]bool{}, rights: map[proxmox.PoolID]poolRights{}, nodes: map[proxmox.NodeName]hearing{}}
+	r := &guestReader{call: c, pools: c.guestsInPools(), named: map[proxmox.VMID]bool{}, seen: map[proxmox.PoolID]bool{}, audited: map[proxmox.PoolID]bool{}, nodes: map[proxmox.NodeName]hearing{}}
 	for _, n := range c.World.nodes {
 		r.nodes[n.Name] = c.hears(n)
 	}
@@ -129,7 +126,6 @@ func (c *call) newGuestReader() *guestReader {
 			r.named[toVMID(id)] = true
 		}
 	}
-	r.all = c.may(c.who, "/vms/"+noGuest.String(), "VM.Audit")
 	return r
 }
 
@@ -144,28 +140,34 @@ func (c *call) hears(n *node) hearing {
 	return hearing{old: quiet.stats, until: quiet.since}
 }
 
-func (r *guestReader) pool(id proxmox.PoolID) poolRights {
-	out, known := r.rights[id]
-	if !known && id != "" {
-		path := "/pool/" + string(id)
-		out = poolRights{auditGuests: r.may(r.who, path, "VM.Audit"), auditPool: r.may(r.who, path, "Pool.Audit")}
-		r.rights[id] = out
-	}
-	return out
-}
-
+// sees tells whether the guest may be audited.
 func (r *guestReader) sees(id proxmox.VMID) bool {
 	if r.named[id] {
 		return r.canSee(id)
 	}
-	return r.all || r.pool(r.pools[id]).auditGuests
+	return remembered(r.seen, r.pools[id], func() bool { return r.canSee(id) })
+}
+
+// mayAuditPool tells whether a pool is shown, and that guests are in it.
+func (r *guestReader) mayAuditPool(id proxmox.PoolID) bool {
+	return remembered(r.audited, id, func() bool { return r.may(r.who, "/pool/"+string(id), "Pool.Audit") })
+}
+
+// remembered looks an answer up, and finds it out the first time.
+func remembered(known map[proxmox.PoolID]bool, id proxmox.PoolID, find func() bool) bool {
+	out, found := known[id]
+	if !found {
+		out = find()
+		known[id] = out
+	}
+	return out
 }
 
 // entry is the guest's entry: node, pool, tags and lock are of now, the rest as last broadcast. The pool is shown to those
 // alone who may audit it.
 func (r *guestReader) entry(id proxmox.VMID) []byte {
 	pool := r.pools[id]
-	if !r.pool(pool).auditPool {
+	if !r.mayAuditPool(pool) {
 		pool = ""
 	}
 	v := r.vms[id]
@@ -210,9 +212,6 @@ func (r *guestReader) entries() entries {
 	}
 	return out
 }
-
-// noGuest is a VMID that no guest can have.
-const noGuest proxmox.VMID = 0
 
 // guestIDs are the VMIDs of all guests in order. The list is kept as long as no guest comes or goes.
 func (w *World) guestIDs() []proxmox.VMID {

@@ -119,7 +119,7 @@ func (r *guestReader) poolResources() []any {
 	pools := map[proxmox.PoolID]*poolEntry{}
 	var out []any
 	for _, id := range slices.Sorted(maps.Keys(r.World.pools)) {
-		if r.pool(id).auditPool {
+		if r.mayAuditPool(id) {
 			pools[id] = &poolEntry{ID: "/pool/" + string(id), Type: "pool", Pool: id}
 			out = append(out, pools[id])
 		}

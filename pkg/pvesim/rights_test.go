@@ -90,6 +90,32 @@ func TestPoolsGiveRightsToTheirGuestsAndStorages(t *testing.T) {
 	c.root.wants("OK", "PUT", "/access/acl", "path", "/pool/capi", "roles", "NoAccess", "users", "a@pve")
 	c.grant("a@pve", "/vms", "VM.Audit")
 	a.wants("403 Permission check failed (/vms/9001, VM.Audit)", "GET", "/nodes/pve1/qemu/9001/config")
+	if n := a.guests(); n != 2 {
+		t.Errorf("%d guests are listed, want those outside the pool", n)
+	}
+}
+
+// guests counts the guests in GET /cluster/resources.
+func (c caller) guests() int {
+	c.tb.Helper()
+	got, _ := c.wants("OK", "GET", "/cluster/resources", "type", "vm").data.([]any)
+	return len(got)
+}
+
+func TestListsOfGuestsAreFilteredByTheRightsOnEach(t *testing.T) {
+	t.Parallel()
+	c, a := withUser(t)
+	c.root.wants("OK", "PUT", "/pools/capi", "vms", "9001,9002")
+	c.grant("a@pve", "/pool/capi", "VM.Audit")
+	c.root.wants("OK", "PUT", "/access/acl", "path", "/vms/9001", "roles", "NoAccess", "users", "a@pve")
+	if n := a.guests(); n != 1 {
+		t.Errorf("%d guests of the pool are listed, want the one that is not kept away", n)
+	}
+	k := c.separated("a@pve", "t2")
+	c.root.wants("OK", "PUT", "/access/acl", "path", "/vms", "roles", "PVEAuditor", "tokens", "a@pve!t2")
+	if n := k.guests(); n != 1 {
+		t.Errorf("%d guests are listed for a token with the right on all, want that which the user sees by its pool", n)
+	}
 }
 
 func TestASeparatedTokenHasWhatBothHave(t *testing.T) {
