@@ -153,6 +153,7 @@ var noise = []struct {
 	{regexp.MustCompile(`^(qemu-system-x86_64|kvm): `), "README: QEMU is Debian's, without KVM"},
 	{regexp.MustCompile(`^ *\d+K[ .]+\d+% .*=`), "README: «transferred …» lines; this is how wget says it"},
 	{regexp.MustCompile(`^(\d{4}-\S+ [0-9:]+ )?(\d+\+\d+ records (in|out)|\d+ bytes .* copied)`), "README: «transferred …» lines; this is how dd says it"},
+	{regexp.MustCompile(`^Can't exec "udevadm": `), "the test machine has no udev"},
 	{regexp.MustCompile(`is experimental at /usr/share/perl5/`), "a warning of the test machine's Perl, which is older than that of Proxmox VE 9"},
 }
 

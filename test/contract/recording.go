@@ -77,6 +77,7 @@ func ReadRecording(dir, version, scenario string) (*Recording, error) {
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
+	r.forgetWarnings()
 	return r, nil
 }
 

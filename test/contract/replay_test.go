@@ -1,8 +1,10 @@
 package contract_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,6 +93,38 @@ func TestReplaySeesTampering(t *testing.T) {
 				t.Errorf("%.1f %% of the changed answers agree, want none", score.Percent())
 			}
 		})
+	}
+}
+
+// TestRecordingForgetsFalseWarnings reads a task that ended with a warning that its log does not have, and one that has it.
+func TestRecordingForgetsFalseWarnings(t *testing.T) {
+	t.Parallel()
+	const forged, true1 = "UPID:pve1:00000001:00000002:6B000000:imgdel::root@pam:", "UPID:pve1:00000003:00000004:6B000000:qmcreate:1:root@pam:"
+	lines := []string{`{"setup":{}}`}
+	for i, x := range []struct{ upid, warning string }{{forged, ""}, {true1, `{"n":1,"t":"WARN: no"},`}} {
+		path := "/nodes/pve1/tasks/" + x.upid
+		lines = append(lines,
+			fmt.Sprintf(`{"seq":%d,"method":"GET","path":%q,"body":{"data":{"exitstatus":"WARNINGS: 1"}}}`, 10*i+1, path+"/status"),
+			fmt.Sprintf(`{"seq":%d,"method":"GET","path":%q,"body":{"data":[%s{"n":2,"t":"TASK WARNINGS: 1"}]}}`, 10*i+2, path+"/log", x.warning))
+	}
+	lines = append(lines, fmt.Sprintf(`{"seq":30,"method":"GET","path":"/cluster/tasks","body":{"data":[{"upid":%q,"status":"WARNINGS: 1"},{"upid":%q,"status":"WARNINGS: 1"}]}}`, forged, true1))
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "9.2"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "9.2", "w.jsonl"), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	recording, err := contract.ReadRecording(dir, "9.2", "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for _, e := range recording.Exchanges {
+		got = append(got, strings.Count(fmt.Sprint(e.Body), "WARNINGS: 1"))
+	}
+	if want := []int{0, 0, 1, 1, 1}; !slices.Equal(got, want) {
+		t.Errorf("warnings left in the answers: %v, want %v", got, want)
 	}
 }
 
