@@ -216,9 +216,12 @@ func clonedDrives(config map[string]string, choice driveChoice) []string {
 	return out
 }
 
-// newConfig is the clone's config but for its disks: everything is copied, identities are new.
+// newConfig is the clone's config but for the drives that have yet to be copied: everything is copied, identities are new.
 func (o *cloneOrder) newConfig(p *clonePlan) map[string]string {
 	out := maps.Clone(p.config)
+	for _, name := range clonedDrives(p.config, withData) {
+		delete(out, name)
+	}
 	for key, value := range p.config {
 		switch strings.TrimRight(key, "0123456789") {
 		case "template", "lock", "unused", "parent":

@@ -15,7 +15,7 @@ const (
 	// templateDelay is renaming a VM's disks to base volumes.
 	templateDelay = 250 * time.Millisecond
 	// linkDelay is making a volume that refers to a base volume.
-	linkDelay = 600 * time.Millisecond
+	linkDelay = 400 * time.Millisecond
 	// allocateDelay is making an empty volume.
 	allocateDelay = 200 * time.Millisecond
 	// copyRate is how fast the data of a volume is copied: that of a template of 10 GiB with 2 GiB of data in it takes 7 s.

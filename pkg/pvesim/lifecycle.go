@@ -228,8 +228,8 @@ func (c *call) resize(v *vm, d drive) string {
 		return "shrinking disks is not supported"
 	case n == vol.size:
 		return ""
-	case strings.Contains(string(d.volume), "base-") && !strings.Contains(string(d.volume), "/vm-"):
-		return fmt.Sprintf("command '/usr/bin/qemu-img resize' of '%s' failed: exit code 1", d.volume)
+	case isBase(d.volume):
+		return c.version.resizeFailure(vol, n)
 	case n-vol.size > vol.storage.free(v.node):
 		return fmt.Sprintf("not enough free space on storage '%s'", vol.storage.id)
 	}

@@ -92,18 +92,7 @@ func (a *api) as(token pvesim.Token) *api {
 	pool.AppendCertsFromPEM(a.server.CAPEM)
 	plain := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
 	a.t.Cleanup(plain.CloseIdleConnections)
-	return &api{t: a.t, server: a.server, client: &http.Client{Transport: asToken{plain, token}}}
-}
-
-type asToken struct {
-	next  http.RoundTripper
-	token pvesim.Token
-}
-
-func (x asToken) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", x.token.Header())
-	return x.next.RoundTrip(r)
+	return &api{t: a.t, server: a.server, client: &http.Client{Transport: signed{plain, token}}}
 }
 
 // seconds are the starts of tasks after that of the first.

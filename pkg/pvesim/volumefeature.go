@@ -84,6 +84,18 @@ func (v Version) formatting(path, format string, size proxmox.Bytes, backing str
 	return fmt.Sprintf("Formatting '%s', fmt=%s %s compression_type=zlib size=%d%s lazy_refcounts=off refcount_bits=16", path, format, options, size, backing)
 }
 
+// resizeFailure is what becomes of growing a base volume: its file cannot be written.
+func (v Version) resizeFailure(vol *volume, size proxmox.Bytes) string {
+	options := ""
+	if v == V92 {
+		options = "'--preallocation=metadata' "
+		if vol.format == "raw" {
+			options = "'--preallocation=off' "
+		}
+	}
+	return fmt.Sprintf("command '/usr/bin/qemu-img resize %s-f %s %s %d' failed: exit code 1", options, vol.format, vol.storage.diskPath(vol.key.id), size)
+}
+
 // vmFeature is GET …/feature: whether all disks of the VM can be snapshotted, cloned or copied.
 func vmFeature(c *call) reply {
 	v := c.vm()
