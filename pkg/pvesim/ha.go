@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
@@ -30,12 +31,14 @@ type haManager struct {
 	commands map[string]haCommand
 	// planned are the resources that the manager will look at.
 	planned map[string]bool
+	// rounds are when it last looked at a resource.
+	rounds map[string]time.Time
 }
 
 func newHAManager() *haManager {
 	return &haManager{
 		resources: map[string]map[string]string{}, groups: map[string]map[string]string{}, rules: map[string]map[string]string{},
-		services: map[string]*haService{}, commands: map[string]haCommand{}, planned: map[string]bool{},
+		services: map[string]*haService{}, commands: map[string]haCommand{}, planned: map[string]bool{}, rounds: map[string]time.Time{},
 	}
 }
 

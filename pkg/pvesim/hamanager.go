@@ -1,7 +1,6 @@
 package pvesim
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -12,8 +11,10 @@ import (
 )
 
 const (
+	// haCycle is the time between two rounds of the manager.
+	haCycle = 10 * time.Second
 	// haStopTimeout is how long the manager lets a guest shut down.
-	haStopTimeout = 60
+	haStopTimeout = time.Minute
 	// haFenceDelay is how long a node must be gone before its services are started elsewhere.
 	haFenceDelay = 2 * time.Minute
 )
@@ -35,15 +36,19 @@ type haCommand struct {
 	patience time.Duration
 }
 
-// haTouch makes the manager look at a resource in its next round: of every ten seconds one round and, some four seconds
-// later, the work of the node's agent.
+// haTouch makes the manager look at a resource in its next round. The work of the node's agent follows some seconds later.
 func (w *World) haTouch(sid string) {
 	if w.ha.planned[sid] {
 		return
 	}
 	w.ha.planned[sid] = true
-	w.after(w.between(4200*time.Millisecond, 4500*time.Millisecond), func() {
+	wait := w.between(3600*time.Millisecond, 3900*time.Millisecond)
+	if last, looked := w.ha.rounds[sid]; looked {
+		wait = max(wait, haCycle-time.Duration(float64(w.clock.Since(last))*w.speed))
+	}
+	w.after(wait, func() {
 		delete(w.ha.planned, sid)
+		w.ha.rounds[sid] = w.clock.Now()
 		w.haRound(sid)
 	})
 }
@@ -102,22 +107,17 @@ func (w *World) haRound(sid string) {
 	}
 	command := w.ha.commands[sid]
 	delete(w.ha.commands, sid)
+	patience := haStopTimeout
 	if command.kind == "stop" {
-		r["state"] = haStopped
+		r["state"], patience = haStopped, command.patience
 	}
 	if (command.kind == "migrate" || command.kind == "relocate") && w.haMove(s, v, command) {
 		return
 	}
-	w.haFollow(s, v, haJob{want: r["state"], patience: cmp.Or(command.patience, haPatience(command))})
+	w.haFollow(s, v, haJob{want: r["state"], patience: patience})
 }
 
-func haPatience(command haCommand) time.Duration {
-	if command.kind == "stop" {
-		return 0
-	}
-	return haStopTimeout * time.Second
-}
-
+// haJob is what a resource shall become, and how long a guest may take to shut down for it.
 type haJob struct {
 	want     string
 	patience time.Duration
@@ -146,7 +146,7 @@ func (w *World) haFollow(s *haService, v *vm, j haJob) {
 // haWork is done by the agent of the VM's node, some seconds after the manager's round.
 func (w *World) haWork(v *vm, do func()) {
 	at := v.node
-	w.after(w.between(3900*time.Millisecond, 4300*time.Millisecond), func() {
+	w.after(w.between(3300*time.Millisecond, 3600*time.Millisecond), func() {
 		if n := w.node(at); !v.destroyed && v.node == at && n.online && w.haManaged(v.id) {
 			do()
 		}

@@ -160,43 +160,58 @@ func (c *call) haRuleFailure(name string, rule map[string]string) string {
 		return fmt.Sprintf("cannot use unmanaged resource(s) %s.", strings.Join(unmanaged, ", "))
 	case len(missing) > 0:
 		return fmt.Sprintf("cannot use non-existent node(s) %s.", strings.Join(missing, ", "))
-	case rule["disable"] != "1" && !c.haFeasible(name, rule):
-		return fmt.Sprintf("400 Rule '%s' is invalid.", name)
+	case rule["disable"] == "1":
+		return ""
+	}
+	if problems := c.haProblems(name, rule); len(problems) > 0 {
+		return fmt.Sprintf("400 Rule '%s' is invalid.\nresources: %s", name, strings.Join(problems, ", "))
 	}
 	return ""
 }
 
-// haFeasible is the feasibility check of the rules (PVE::HA::Rules), as far as two rules can contradict each other.
-func (c *call) haFeasible(name string, rule map[string]string) bool {
+// haProblems are those of the feasibility check of the rules (PVE::HA::Rules), as far as two rules can contradict each other.
+func (c *call) haProblems(name string, rule map[string]string) []string {
 	mine := schema.SplitList(rule["resources"])
-	if rule["type"] == resourceAffinity {
-		if len(mine) < 2 || rule["affinity"] == "negative" && len(mine) > len(c.nodes) {
-			return false
-		}
+	var out []string
+	if rule["type"] == resourceAffinity && len(mine) < 2 {
+		out = append(out, "rule is ineffective as there are less than two resources")
 	}
-	for other, r := range c.ha.rules {
+	if rule["affinity"] == "negative" && len(mine) > len(c.nodes) {
+		out = append(out, "rule defines more resources than available nodes")
+	}
+	for _, other := range slices.Sorted(maps.Keys(c.ha.rules)) {
+		r := c.ha.rules[other]
 		if other == name || r["disable"] == "1" {
 			continue
 		}
 		shared := slices.DeleteFunc(schema.SplitList(r["resources"]), func(s string) bool { return !slices.Contains(mine, s) })
-		if len(shared) > 0 && contradict(rule, r, len(shared)) {
-			return false
+		if len(shared) == 0 {
+			continue
+		}
+		if problem := contradiction(rule, r, shared); problem != "" {
+			out = append(out, problem)
 		}
 	}
-	return true
+	return slices.Compact(out)
 }
 
-// contradict tells whether two rules with that many resources in common cannot both hold.
-func contradict(a, b map[string]string, shared int) bool {
+// contradiction is why two rules cannot both hold for the resources that they share; empty if they can.
+func contradiction(a, b map[string]string, shared []string) string {
 	switch {
 	case a["type"] == nodeAffinity && b["type"] == nodeAffinity:
-		return true
+		return fmt.Sprintf("resource '%s' is already used in another node affinity rule", shared[0])
 	case a["type"] == resourceAffinity && b["type"] == resourceAffinity:
-		return a["affinity"] != b["affinity"] && shared > 1
-	case a["type"] == resourceAffinity:
-		return manyPriorities(b["nodes"])
+		if a["affinity"] != b["affinity"] && len(shared) > 1 {
+			return fmt.Sprintf("rule shares two or more resources with a %s resource affinity rule", b["affinity"])
+		}
+		return ""
+	case a["type"] == nodeAffinity:
+		a, b = b, a
 	}
-	return manyPriorities(a["nodes"])
+	if manyPriorities(b["nodes"]) {
+		return "resources are in node affinity rules with multiple priorities"
+	}
+	return ""
 }
 
 // manyPriorities tells whether the nodes have different priorities, with which no resource affinity goes together.

@@ -114,6 +114,8 @@ func destroyVM(c *call) reply {
 		return missingVM(c.node.Name, c.vmid())
 	case v.config["protection"] == "1":
 		return fail("can't remove VM %d - protection mode enabled", v.id)
+	case c.haConfigured(v.id) && !c.flag("purge"):
+		return fail("unable to remove VM %d - used in HA resources and purge parameter not set.", v.id)
 	case v.running:
 		return fail("VM %d is running - destroy failed", v.id)
 	}
@@ -172,6 +174,9 @@ func (c *call) destroy(t *task) {
 	c.dropVM(v)
 	if c.flag("purge") {
 		t.logf("purging VM %d from related configurations..", v.id)
+		if c.haPurge(v.id) {
+			t.logf("NOTE: removed VM %d from HA resource configuration.", v.id)
+		}
 	}
 	t.end("")
 }

@@ -1,6 +1,7 @@
 package pvesim
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -78,7 +79,7 @@ func (c *call) localDisks(v *vm) []map[string]any {
 	out := []map[string]any{}
 	for _, l := range c.localVolumes(v) {
 		entry := map[string]any{
-			"drivename": l.drive, "volid": l.volume.key.id, "size": l.volume.size, "cdrom": pveBool(l.cdrom), "shared": 0, "replicate": 1,
+			"drivename": l.drive, "volid": l.volume.key.id, "size": l.size, "cdrom": pveBool(l.cdrom), "shared": 0, "replicate": 1,
 			"is_attached": 1, "is_unused": 0, "is_vmstate": 0, "is_tpmstate": pveBool(l.drive == "tpmstate0"),
 		}
 		if strings.HasPrefix(l.drive, "unused") {
@@ -94,8 +95,10 @@ func (c *call) localDisks(v *vm) []map[string]any {
 
 // localVolume is a volume of a VM that other nodes cannot reach.
 type localVolume struct {
-	drive     string
-	volume    *volume
+	drive  string
+	volume *volume
+	// size is that in the config.
+	size      proxmox.Bytes
 	cdrom     bool
 	cloudInit bool
 }
@@ -108,7 +111,7 @@ func (w *World) localVolumes(v *vm) []localVolume {
 		if vol == nil || vol.storage.shared {
 			continue
 		}
-		out = append(out, localVolume{drive: name, volume: vol, cdrom: d.cdrom(), cloudInit: d.cloudInit()})
+		out = append(out, localVolume{drive: name, volume: vol, size: cmp.Or(d.size(), vol.size), cdrom: d.cdrom(), cloudInit: d.cloudInit()})
 	}
 	return out
 }

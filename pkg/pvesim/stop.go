@@ -17,7 +17,7 @@ func stopRequest(c *call) reply {
 		return r
 	}
 	if c.haManaged(c.vmid()) {
-		return c.haStop()
+		return c.haStop(0)
 	}
 	return vmTask("qmstop", func(c *call, t *task) {
 		if c.flag("overrule-shutdown") {
@@ -29,9 +29,16 @@ func stopRequest(c *call) reply {
 	})(c)
 }
 
-// haStop asks the HA manager to stop the VM.
-func (c *call) haStop() reply {
-	return c.haRequest("hastop", fmt.Sprintf("Requesting HA stop for VM %d", c.vmid()), func() { c.haSet(c.vmid(), haStopped) })
+// haStop asks the HA manager to stop the VM; the guest has so much time to shut down.
+func (c *call) haStop(patience time.Duration) reply {
+	return c.haRequest("hastop", fmt.Sprintf("Requesting HA stop for VM %d", c.vmid()), func() {
+		c.haCommand(haID(c.vmid()), haCommand{kind: "stop", patience: patience})
+	})
+}
+
+// patience is how long a shutdown waits for the guest.
+func (c *call) patience() time.Duration {
+	return time.Duration(atoi(c.params["timeout"], shutdownTimeout)) * time.Second
 }
 
 // abortShutdowns stops the shutdown tasks of the VM that the caller may stop, and returns their UPIDs.
@@ -99,12 +106,11 @@ func shutdownRequest(c *call) reply {
 	case paused && !c.flag("forceStop"):
 		return fail("VM is paused - cannot shutdown")
 	case c.haManaged(c.vmid()):
-		return c.haStop()
+		return c.haStop(c.patience())
 	}
 	return vmTask("qmshutdown", func(c *call, t *task) {
 		j := stopJob{
-			node: c.node, id: c.vmid(), skipLock: c.flag("skiplock"), force: c.flag("forceStop"),
-			patience: time.Duration(atoi(c.params["timeout"], shutdownTimeout)) * time.Second,
+			node: c.node, id: c.vmid(), skipLock: c.flag("skiplock"), force: c.flag("forceStop"), patience: c.patience(),
 		}
 		if paused {
 			t.logf("VM is paused - stop instead of shutdown")
@@ -217,8 +223,7 @@ func rebootRequest(c *call) reply {
 		return fail("VM is paused - cannot shutdown")
 	}
 	return vmTask("qmreboot", func(c *call, t *task) {
-		patience := time.Duration(atoi(c.params["timeout"], shutdownTimeout)) * time.Second
-		c.shutdownVM(t, stopJob{node: c.node, id: c.vmid(), patience: patience, reboot: true})
+		c.shutdownVM(t, stopJob{node: c.node, id: c.vmid(), patience: c.patience(), reboot: true})
 	})(c)
 }
 

@@ -21,6 +21,8 @@ var facts = []fact{
 	{"03-create", func(s *pvesim.State) {
 		s.Volumes = append(s.Volumes, pvesim.VolumeSpec{ID: "shared:import/small.qcow2", Content: "import", Format: "qcow2", Size: 64 << 20})
 	}},
+	// status says so
+	{"11-pools-ha-mapping", func(s *pvesim.State) { s.HA.Master = "pve2" }},
 	// what earlier uploads left: answers show it
 	{"02b-privileges", file("local:iso/seed.iso", 40960)},
 	{"02b-privileges", file("local:vztmpl/c.tar.gz", 40960)},

@@ -56,6 +56,13 @@ func checkName(format, value string) (msg string, known bool) {
 		return unless(matches(`[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+){0,2}`, value), fmt.Sprintf("value '%s' does not look like a valid pool name", value)), true
 	case "pve-tag":
 		return unless(matches(`(?i)[a-z0-9_][a-z0-9_\-+.]*`, value), "invalid characters in tag"), true
+	case "pve-ha-resource-or-vm-id":
+		return unless(matches(`[a-z]+:\S+|\d+`, value), "value does not look like a valid ha resource id"), true
+	case "pve-ha-resource-id":
+		return unless(matches(`[a-z]+:\S+`, value), "value does not look like a valid ha resource id"), true
+	case "pve-ha-node", "pve-ha-group-node":
+		name, priority, _ := strings.Cut(value, ":")
+		return unless(validLabel(name) && strings.Trim(priority, "0123456789") == "", "value does not look like a valid ha group node"), true
 	case "pve-storage-content":
 		return checkContent(value), true
 	case "pve-task-status-type":
