@@ -19,7 +19,7 @@ var facts = []fact{
 	{"02-auth", inPool("pa", 201)},
 	// «shared:import/small.qcow2 is an empty qcow2 of 64 MiB»
 	{"03-create", func(s *pvesim.State) {
-		s.Volumes = append(s.Volumes, pvesim.VolumeSpec{ID: "shared:import/small.qcow2", Content: "import", Format: "qcow2", Size: 64 << 20})
+		addVolume(s, pvesim.VolumeSpec{ID: "shared:import/small.qcow2", Content: "import", Format: "qcow2", Size: 64 << 20})
 	}},
 	// status says so
 	{"11-pools-ha-mapping", func(s *pvesim.State) { s.HA.Master = "pve2" }},
@@ -31,13 +31,9 @@ var facts = []fact{
 	{"04a-template-clone", smallStorage},
 	{"04b-clone-phases", smallStorage},
 	// «target storage full: 40 MB into a 12 MiB file system», and 15.6 s for a clone at 2500 KiB/s: the disk is full of data
-	{"04a-template-clone", filled("local:403/vm-403-disk-0.qcow2")},
-	{"04b-clone-phases", filled("local:403/vm-403-disk-0.qcow2")},
-	{"12-tasks", filled("local:1200/vm-1200-disk-0.qcow2")},
-	// «VM 403 has a 40 MB disk of random data», «1200 has a 40 MB disk»
-	{"04a-template-clone", full("local:403/vm-403-disk-0.qcow2", 403)},
-	{"04b-clone-phases", full("local:403/vm-403-disk-0.qcow2", 403)},
-	{"12-tasks", full("local:1200/vm-1200-disk-0.qcow2", 1200)},
+	{"04a-template-clone", filled("local:403/vm-403-disk-0.qcow2", 403)},
+	{"04b-clone-phases", filled("local:403/vm-403-disk-0.qcow2", 403)},
+	{"12-tasks", filled("local:1200/vm-1200-disk-0.qcow2", 1200)},
 	// the recorder's web server had one file, of 40,000 zero bytes by its sha256
 	{"07-upload-iso", func(s *pvesim.State) {
 		s.Downloads = []pvesim.DownloadSpec{{URL: "http://127.0.0.1:8099/q.iso", Data: make([]byte, 40000)}}
@@ -60,29 +56,29 @@ func inPool(pool proxmox.PoolID, vmid proxmox.VMID) func(*pvesim.State) {
 	}
 }
 
-// filled gives a volume as much data as it has room for.
-func filled(id proxmox.VolumeID) func(*pvesim.State) {
+// filled gives a VM of pve1 a volume of 40 MiB that takes all of them.
+func filled(id proxmox.VolumeID, vmid proxmox.VMID) func(*pvesim.State) {
 	return func(s *pvesim.State) {
-		for i := range s.Volumes {
-			if s.Volumes[i].ID == id {
-				s.Volumes[i].Used = s.Volumes[i].Size
-			}
-		}
+		addVolume(s, pvesim.VolumeSpec{ID: id, Node: "pve1", Content: "images", Format: "qcow2", VMID: vmid, Size: 40 << 20, Used: 40 << 20})
 	}
 }
 
 // file is a file on a storage of pve1.
 func file(id proxmox.VolumeID, size proxmox.Bytes) func(*pvesim.State) {
 	return func(s *pvesim.State) {
-		s.Volumes = append(s.Volumes, pvesim.VolumeSpec{ID: id, Node: "pve1", Size: size})
+		addVolume(s, pvesim.VolumeSpec{ID: id, Node: "pve1", Size: size})
 	}
 }
 
-// full gives a VM of pve1 a volume of 40 MiB that takes all of them.
-func full(id proxmox.VolumeID, vmid proxmox.VMID) func(*pvesim.State) {
-	return func(s *pvesim.State) {
-		s.Volumes = append(s.Volumes, pvesim.VolumeSpec{ID: id, Node: "pve1", Content: "images", Format: "qcow2", VMID: vmid, Size: 40 << 20, Used: 40 << 20})
+// addVolume adds a volume, or changes the one that the setup names.
+func addVolume(s *pvesim.State, v pvesim.VolumeSpec) {
+	for i := range s.Volumes {
+		if s.Volumes[i].ID == v.ID && s.Volumes[i].Node == v.Node {
+			s.Volumes[i] = v
+			return
+		}
 	}
+	s.Volumes = append(s.Volumes, v)
 }
 
 func smallStorage(s *pvesim.State) {
