@@ -41,6 +41,17 @@ func TestUsersComeAndGo(t *testing.T) {
 	root.shows(object{"comment": "c", "members": list{}}, "/access/groups/ops")
 }
 
+func TestRootStays(t *testing.T) {
+	t.Parallel()
+	c := newCallers(t)
+	root, _ := c.login("username", "root@pam", "password", "pvesim")
+	root.wants("OK", "PUT", "/access/users/root@pam", "enable", "0")
+	root.wants("OK", "GET", "/version")
+	root.wants("OK", "DELETE", "/access/users/root@pam")
+	root.wants("OK", "GET", "/version")
+	c.root.wants("401 Authentication failed!", "GET", "/version")
+}
+
 func TestGroupsHoldUsers(t *testing.T) {
 	t.Parallel()
 	c := newCallers(t)

@@ -50,7 +50,8 @@ type ticket struct {
 // needsNoLogin are the endpoints that the auth handler of PVE::HTTPServer lets pass.
 func needsNoLogin(method, path string) bool {
 	switch method + " " + path {
-	case "GET /access/domains", "GET /access/ticket", "POST /access/ticket":
+	case "GET /access/domains", "GET /access/ticket", "POST /access/ticket", "POST /access/vncticket", "POST /access/openid/login",
+		"POST /access/openid/auth-url":
 		return true
 	}
 	return false

@@ -142,10 +142,10 @@ func updateUser(c *call) reply {
 	return ok(nil)
 }
 
-// changeUser takes over what the request has; the result is a group that is missing.
+// changeUser takes over what the request has; the result is a group that is missing. root@pam cannot be disabled.
 func (c *call) changeUser(u *user) (missing string) {
 	if c.has("enable") {
-		u.disabled = !c.flag("enable")
+		u.disabled = !c.flag("enable") && u.id != rootUser
 	}
 	if c.has("expire") {
 		u.expire = expiry(c.params["expire"])
@@ -174,7 +174,7 @@ func (c *call) changeUser(u *user) (missing string) {
 	return ""
 }
 
-// deleteUser takes the user's tokens and ACL entries along.
+// deleteUser takes the user's tokens and ACL entries along. root@pam itself stays.
 func deleteUser(c *call) reply {
 	u := c.users[c.params["userid"]]
 	if u == nil {
@@ -183,7 +183,9 @@ func deleteUser(c *call) reply {
 	for _, t := range c.tokensOf(u) {
 		c.removeToken(t)
 	}
-	delete(c.users, u.id)
+	if u.id != rootUser {
+		delete(c.users, u.id)
+	}
 	c.forgetACL(func(e ACLSpec) bool { return e.Type == userHolder && e.Holder == u.id })
 	return ok(nil)
 }
