@@ -96,9 +96,12 @@ func TestWhatANewVMTakes(t *testing.T) {
 	create("403 Permission check failed (/storage/local, Datastore.AllocateSpace)", "storage", "local")
 	a.wants("403 Permission check failed (pool 'zz' does not exist)", "POST", "/nodes/pve1/qemu", "vmid", "200", "pool", "zz")
 	for _, step := range [][2]string{
-		{"VM.Allocate@/pool/capi", ""}, {"Datastore.AllocateSpace@/storage/local-lvm", "(/storage/local-lvm, Datastore.AllocateSpace)"},
-		{"VM.Config.Network@/pool/capi", "(/vms/200, VM.Config.Network)"}, {"SDN.Use@/sdn/zones/localnetwork/vmbr0", "(/sdn/zones/localnetwork/vmbr0, SDN.Use)"},
-		{"Mapping.Use@/mapping/pci/gpu", "(/mapping/pci/gpu, Mapping.Use)"}, {"VM.Config.HWType@/pool/capi", "(/vms/200, VM.Config.HWType)"},
+		{"VM.Allocate@/pool/capi", ""},
+		{"Datastore.AllocateSpace@/storage/local-lvm", "(/storage/local-lvm, Datastore.AllocateSpace)"},
+		{"VM.Config.Network@/pool/capi", "(/vms/200, VM.Config.Network)"},
+		{"SDN.Use@/sdn/zones/localnetwork/vmbr0", "(/sdn/zones/localnetwork/vmbr0, SDN.Use)"},
+		{"Mapping.Use@/mapping/pci/gpu", "(/mapping/pci/gpu, Mapping.Use)"},
+		{"VM.Config.HWType@/pool/capi", "(/vms/200, VM.Config.HWType)"},
 	} {
 		if step[1] != "" {
 			create("403 Permission check failed " + step[1])
