@@ -167,8 +167,7 @@ func (c *call) destroy(t *task) {
 			}
 		}
 	}
-	if msg := c.writeRefusal(v, t.pid); msg != "" {
-		t.end(msg)
+	if t.cannotWrite(v) {
 		return
 	}
 	c.dropVM(v)

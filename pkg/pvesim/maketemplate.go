@@ -19,6 +19,9 @@ func makeTemplate(c *call) reply {
 				return
 			}
 			v := c.vm()
+			if t.cannotWrite(v) {
+				return
+			}
 			v.config["template"] = "1"
 			c.changed(v)
 			t.after(c.about(templateDelay), func() { t.end(c.makeBases(v)) })

@@ -90,3 +90,12 @@ func (w *World) writeRefusal(v *vm, pid uint32) string {
 	}
 	return fmt.Sprintf("unable to open file '/etc/pve/nodes/%s/qemu-server/%d.conf.tmp.%d' - Permission denied", v.node, v.id, pid)
 }
+
+// cannotWrite ends a task that would write the VM's config now and has no quorum for it.
+func (t *task) cannotWrite(v *vm) bool {
+	msg := t.world.writeRefusal(v, t.pid)
+	if msg != "" {
+		t.end(msg)
+	}
+	return msg != ""
+}

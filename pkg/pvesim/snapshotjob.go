@@ -20,7 +20,9 @@ func takeSnapshot(c *call) reply {
 				t.end(msg)
 				return
 			}
-			c.prepareSnapshot(t)
+			if !t.cannotWrite(c.vm()) {
+				c.prepareSnapshot(t)
+			}
 		}})
 	})(c)
 }
@@ -141,6 +143,9 @@ func snapshotTask(typ, lock string, refusal func(*call, *vm, *snapshot) string, 
 			}
 			if msg := refusal(c, v, s); msg != "" {
 				t.end(msg)
+				return
+			}
+			if t.cannotWrite(v) {
 				return
 			}
 			v.config["lock"] = lock

@@ -102,6 +102,9 @@ func (c *call) saveState(t *task, v *vm, id proxmox.StorageID) {
 		t.end(msg)
 		return
 	}
+	if t.cannotWrite(v) {
+		return
+	}
 	v.config["lock"] = "suspending"
 	c.changed(v)
 	size := 2*v.memory() + 500<<20

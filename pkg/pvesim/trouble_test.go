@@ -32,7 +32,7 @@ func inBubble(t *testing.T, test func(*bubble), opts ...pvesim.Option) {
 		defer w.Close()
 		b := &bubble{t: t, world: w, token: w.AddToken(pvesim.TokenSpec{User: "root@pam", Name: "t", Unseparated: true})}
 		for id, node := range map[proxmox.VMID]proxmox.NodeName{100: "pve1", 200: "pve2", 300: "pve3", 301: "pve3"} {
-			spec := pvesim.VMSpec{VMID: id, Node: node, Config: map[string]string{"name": fmt.Sprintf("vm%d", id), "scsi0": fmt.Sprintf("shared:%d/vm-%d-disk-0.raw,size=1G", id, id)}}
+			spec := pvesim.VMSpec{VMID: id, Node: node, Config: map[string]string{"name": fmt.Sprintf("vm%d", id), "scsi0": fmt.Sprintf("shared:%d/vm-%d-disk-0.qcow2,size=1G", id, id)}}
 			if id == 301 {
 				spec.State = "running"
 			}
@@ -248,6 +248,8 @@ func TestWritesWithoutQuorum(t *testing.T) {
 			b.ask("pve1", "PUT", vm+"/config", "memory", "1024"),
 			b.exit("pve1", "POST", vm+"/config", "memory", "1024", "scsi1", "local-lvm:1"),
 			b.exit("pve1", "PUT", vm+"/resize", "disk", "scsi0", "size", "2G"),
+			b.exit("pve1", "POST", vm+"/snapshot", "snapname", "s1"),
+			b.exit("pve1", "POST", vm+"/template"),
 			b.exit("pve1", "DELETE", vm),
 		} {
 			pid := 0
