@@ -113,6 +113,8 @@ var incidentals = []incidental{
 	{"", "ticket", anyValue, takenOut},
 	{"", "CSRFPreventionToken", anyValue, takenOut},
 	{"", "content", commaSet, listOrder + ": storage.cfg's content is a hash"},
+	{"GET /cluster/ha/groups*", "nodes", commaSet, listOrder + ": a group's nodes are a hash"},
+	{"POST /nodes/{node}/qemu/{vmid}/monitor", "data", anyValue, debianQEMU},
 	{"GET /nodes/{node}/qemu/{vmid}/migrate", "data.allowed_nodes", anyOrder, listOrder},
 }
 

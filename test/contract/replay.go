@@ -54,6 +54,9 @@ type replay struct {
 // The world is the simulated one behind the target, or nil.
 func Replay(ctx context.Context, r *Recording, target Target, world *pvesim.World) ([]Result, error) {
 	p := newReplay(r, target, world)
+	if err := p.actBefore(ctx, 0); err != nil {
+		return nil, err
+	}
 	var out []Result
 	for i, e := range r.Exchanges {
 		if err := ctx.Err(); err != nil {
