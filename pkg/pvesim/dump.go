@@ -44,6 +44,7 @@ func (w *World) state() State {
 		s.Faults = append(s.Faults, f.Fault)
 	}
 	w.dumpFirewalls(&s)
+	w.dumpSDN(&s)
 	w.dumpTasks(&s)
 	return s
 }

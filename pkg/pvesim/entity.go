@@ -13,6 +13,8 @@ type node struct {
 	id     int
 	online bool
 	booted time.Time
+	// madeByHand are bridges that no file names.
+	madeByHand []proxmox.BridgeName
 	// held are the requests that frozen daemons have taken.
 	held []*held
 	// silent is what the host broadcast last, nil while it broadcasts.

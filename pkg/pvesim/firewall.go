@@ -15,11 +15,13 @@ type firewalls struct {
 	cluster *firewall.Config
 	guests  map[proxmox.VMID]*firewall.Config
 	hosts   map[proxmox.NodeName]*firewall.Config
+	vnets   map[string]*firewall.Config
 }
 
 func newFirewalls() firewalls {
 	return firewalls{
 		cluster: &firewall.Config{}, guests: map[proxmox.VMID]*firewall.Config{}, hosts: map[proxmox.NodeName]*firewall.Config{},
+		vnets: map[string]*firewall.Config{},
 	}
 }
 
@@ -126,7 +128,7 @@ func named(key string, names ...string) []map[string]string {
 
 // scope is what the rules of the file may refer to.
 func (p firewallPlace) scope(c *call) firewall.Scope {
-	return firewall.Scope{Place: p.place, Cluster: c.firewalls.cluster, Own: p.find(c)}
+	return firewall.Scope{Place: p.place, Cluster: c.firewalls.cluster, Own: p.find(c), SDNSets: c.sdn.firewallSets()}
 }
 
 const fileModified = "detected modified configuration - file changed by other user? Try again."

@@ -185,7 +185,7 @@ func (w *World) dispatch(x *exchange) reply {
 // proceed finds the node and passes the request on to it.
 func (c *call) proceed() reply {
 	c.node = c.at
-	if name := c.params["node"]; name != "" && name != "localhost" && strings.Contains(c.route.Path, "{node}") {
+	if name := c.params["node"]; name != "" && name != "localhost" && (c.route.proxied || strings.Contains(c.route.Path, "{node}")) {
 		c.node = c.World.node(proxmox.NodeName(name))
 		if c.node == nil {
 			return fail("hostname lookup '%s' failed - failed to get address info for: %s: Temporary failure in name resolution", name, name)

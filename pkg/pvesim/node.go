@@ -182,10 +182,14 @@ func (n *node) interfaces() []map[string]any {
 
 func listNetwork(c *call) reply {
 	out := []map[string]any{}
+	wanted := c.params["type"]
 	for _, entry := range c.node.interfaces() {
-		if wantedInterface(c.params["type"], entry["type"]) && c.seesInterface(entry) {
+		if wantedInterface(wanted, entry["type"]) && c.seesInterface(entry) {
 			out = append(out, entry)
 		}
+	}
+	if wanted == "vnet" || wanted == "any_bridge" || wanted == "include_sdn" {
+		out = append(out, c.vnetInterfaces(c.node)...)
 	}
 	return ok(out)
 }

@@ -12,6 +12,9 @@ func isProtected(method, path string) bool {
 
 // isProxied tells whether the node that is asked passes the request on to the one that the path names.
 func isProxied(method, path string) bool {
+	if path == sdnDryRun {
+		return true
+	}
 	rest, ok := strings.CutPrefix(path, "/nodes/{node}/")
 	if !ok || slices.Contains(unproxied(), method+" "+rest) {
 		return false
@@ -57,7 +60,7 @@ func protectedReads() []string {
 	return []string{
 		"/access/tfa", "/access/tfa/{userid}", "/access/tfa/{userid}/{id}", "/access/users", "/access/users/{userid}/tfa",
 		"/cluster/firewall/ipset/{name}/{cidr}", "/cluster/mapping/dir/{id}", "/cluster/mapping/pci/{id}", "/cluster/mapping/usb/{id}",
-		"/cluster/sdn/ipams/{ipam}/status", "/cluster/status",
+		sdnDryRun, "/cluster/sdn/ipams/{ipam}/status", "/cluster/status",
 		agent + "exec-status", agent + "file-read", agent + "get-fsinfo", agent + "get-host-name", agent + "get-memory-block-info",
 		agent + "get-memory-blocks", agent + "get-osinfo", agent + "get-time", agent + "get-timezone", agent + "get-users",
 		agent + "get-vcpus", agent + "info", agent + "network-get-interfaces",

@@ -178,18 +178,27 @@ func (c *call) sdnResources(wanted string) []any {
 	if c.version != V84 && wanted == "sdn" {
 		return out
 	}
-	if !c.may(c.who, "/sdn/zones/localnetwork", "SDN.Audit") {
-		return out
-	}
 	for _, n := range c.nodes {
-		entry := map[string]any{"type": "sdn", "id": "sdn/" + string(n.Name) + "/localnetwork", "sdn": "localnetwork", "node": n.Name, "status": "ok"}
-		if c.version != V84 {
-			entry = map[string]any{
-				"type": "network", "id": "network/" + string(n.Name) + "/zone/localnetwork", "network": "localnetwork", "network-type": "zone",
-				"node": n.Name, "status": "ok",
+		status := map[string]string{localZone: "ok"}
+		if !n.NoIfupdown2 {
+			for _, zone := range c.zonesOn(n) {
+				status[zone] = c.zoneStatus(n)
 			}
 		}
-		out = append(out, entry)
+		for _, zone := range slices.Sorted(maps.Keys(status)) {
+			if c.may(c.who, "/sdn/zones/"+zone, "SDN.Audit") {
+				out = append(out, c.zoneResource(n, zone, status[zone]))
+			}
+		}
 	}
 	return out
+}
+
+func (c *call) zoneResource(n *node, zone, status string) map[string]any {
+	if c.version == V84 {
+		return map[string]any{"type": "sdn", "id": "sdn/" + string(n.Name) + "/" + zone, "sdn": zone, "node": n.Name, "status": status}
+	}
+	return map[string]any{
+		"type": "network", "id": "network/" + string(n.Name) + "/zone/" + zone, "network": zone, "network-type": "zone", "node": n.Name, "status": status,
+	}
 }

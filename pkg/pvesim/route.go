@@ -96,7 +96,7 @@ func newRouteTable(v Version) *routeTable {
 	groups := [][]Route{
 		clusterRoutes(v), accessRoutes(v), poolRoutes(), mappingRoutes(),
 		nodeRoutes(v), hardwareRoutes(v), containerRoutes(), storageRoutes(v), contentRoutes(), uploadRoutes(), taskRoutes(),
-		vmRoutes(v), powerRoutes(v), firewallRoutes(),
+		vmRoutes(v), powerRoutes(v), firewallRoutes(), sdnRoutes(v),
 		agentRoutes(v), migrateRoutes(v), bulkRoutes(v), consoleRoutes(v), haRoutes(v), cloneRoutes(), snapshotRoutes(),
 	}
 	for _, group := range groups {

@@ -33,6 +33,7 @@ func (w *World) load(s State) error {
 		return err
 	}
 	w.loadFirewalls(s)
+	w.loadSDN(s.SDN)
 	for _, v := range s.Volumes {
 		if err := w.seedVolume(v); err != nil {
 			return err

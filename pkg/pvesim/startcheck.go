@@ -41,7 +41,7 @@ func (w *World) startFailure(v *vm, machine string) (lines []string, msg string)
 		}
 		return lines, msg
 	}
-	if bridge, device := v.missingBridge(n); bridge != "" {
+	if bridge, device := w.missingBridge(v, n); bridge != "" {
 		msg = fmt.Sprintf("bridge '%s' does not exist", bridge)
 		if w.version == V92 {
 			return nil, msg
@@ -157,19 +157,17 @@ func (v *vm) numaNodes() map[int]map[string]string {
 }
 
 // missingBridge is the first bridge that the node has not, and the network device that wants it.
-func (v *vm) missingBridge(n *node) (bridge proxmox.BridgeName, device string) {
+func (w *World) missingBridge(v *vm, n *node) (bridge proxmox.BridgeName, device string) {
 	format := netFormat()
 	for i := range 32 {
 		device = "net" + strconv.Itoa(i)
 		p, _ := format.Parse(v.config[device])
-		if bridge = proxmox.BridgeName(p["bridge"]); bridge != "" && !n.hasBridge(bridge) {
+		if bridge = proxmox.BridgeName(p["bridge"]); bridge != "" && !w.bridgeExists(n, bridge) {
 			return bridge, device
 		}
 	}
 	return "", ""
 }
-
-func (n *node) hasBridge(name proxmox.BridgeName) bool { return slices.Contains(n.Bridges, name) }
 
 // processFailure is the last line of QEMU, or of what starts it, when it cannot run.
 func (w *World) processFailure(v *vm, n *node) string {

@@ -70,6 +70,8 @@ type NodeSpec struct {
 	StockQEMU bool `json:"stockQEMU,omitempty"`
 	// Offline hosts are down.
 	Offline bool `json:"offline,omitempty"`
+	// NoIfupdown2 hosts make no bridges for vnets and cannot tell the status of zones: the package ifupdown2 is missing.
+	NoIfupdown2 bool `json:"noIfupdown2,omitempty"`
 	// Firewall are the options and rules of the host itself.
 	Firewall FirewallSpec `json:"firewall,omitzero"`
 	// CutOff hosts run without a link to the others.
@@ -305,11 +307,22 @@ type HASpec struct {
 	Rules map[string]map[string]string `json:"rules,omitempty"`
 }
 
-// SDNSpec is the software-defined network as it is in force. Zones and VNets are by name, with their options.
+// SDNSpec is the software-defined network as it is in force. Zones, VNets and controllers are by name, with their options.
 type SDNSpec struct {
-	Zones   map[string]map[string]string            `json:"zones,omitempty"`
-	VNets   map[string]map[string]string            `json:"vnets,omitempty"`
-	Subnets map[string]map[string]map[string]string `json:"subnets,omitempty"`
+	Zones map[string]map[string]string `json:"zones,omitempty"`
+	VNets map[string]map[string]string `json:"vnets,omitempty"`
+	// Subnets are by vnet and by ID, for example zone1-10.0.0.0-24.
+	Subnets     map[string]map[string]map[string]string `json:"subnets,omitempty"`
+	Controllers map[string]map[string]string            `json:"controllers,omitempty"`
+	// Configured is the configuration where it is not what is in force; nil if nothing is pending.
+	Configured *SDNSpec `json:"configured,omitempty"`
+	// IPAMs beside that of Proxmox VE, and DNS servers. They count as soon as they are configured.
+	IPAMs map[string]map[string]string `json:"ipams,omitempty"`
+	DNS   map[string]map[string]string `json:"dns,omitempty"`
+	// Version counts how often the network was put in force. Zero means never, or once if there are zones.
+	Version int `json:"version,omitempty"`
+	// Firewalls of vnets, by vnet.
+	Firewalls map[string]FirewallSpec `json:"firewalls,omitempty"`
 }
 
 // PCIMappingSpec is a resource mapping of PCI devices.

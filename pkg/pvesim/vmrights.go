@@ -265,6 +265,3 @@ func (c *call) mayUseBridge(value string) reply {
 	}
 	return c.need(path, "SDN.Use")
 }
-
-// zoneOf is the SDN zone that a bridge belongs to; those of the hosts themselves are in localnetwork.
-func (w *World) zoneOf(string) string { return "localnetwork" }

@@ -48,6 +48,7 @@ type World struct {
 	// acl are the entries of the access control list by path.
 	acl       map[string][]ACLSpec
 	firewalls firewalls
+	sdn       sdnState
 	tokens    map[string]*token
 	tickets   map[string]*ticket
 	tasks     *taskList
@@ -94,8 +95,9 @@ func emptyWorld(m Model) *World {
 		routes: newRouteTable(m.Version), born: m.Clock.Now(),
 		random:  rand.New(rand.NewPCG(m.Seed, 0x70766573696d)),
 		nextPID: 1000, volumes: map[volumeKey]*volume{}, vms: map[proxmox.VMID]*vm{}, containers: map[proxmox.VMID]*container{},
+		firewalls: newFirewalls(), sdn: newSDN(),
 		options: map[string]string{}, mappings: map[string]*PCIMappingSpec{}, downloads: map[string]*DownloadSpec{}, pools: map[proxmox.PoolID]*pool{},
-		users: map[string]*user{}, groups: map[string]*userGroupEntry{}, roles: specialRoles(m.Version), acl: map[string][]ACLSpec{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(), firewalls: newFirewalls(),
+		users: map[string]*user{}, groups: map[string]*userGroupEntry{}, roles: specialRoles(m.Version), acl: map[string][]ACLSpec{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(),
 		flocks: map[proxmox.VMID]*flock{}, ha: newHAManager(), dhcp: map[proxmox.BridgeName]*dhcpServer{}, stale: map[proxmox.VMID]bool{},
 		wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}

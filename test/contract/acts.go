@@ -89,4 +89,17 @@ var acts = []act{
 	{scenario: "13b-daemons-down", before: 36, do: func(s *stage) { s.StartDaemon("pve2", pvesim.PVEDaemon) }},
 	// «before this call VM 1400 was migrated back from pve2 to pve1 (that call is not recorded)»
 	{scenario: "14-migration", before: 15, calls: []Exchange{post("/nodes/pve2/qemu/1400/migrate", `{"target":"pve1"}`)}},
+	// «bridge vnet1 made by hand on pve1»
+	{scenario: "15-sdn", before: 42, do: func(s *stage) { s.AddBridge("pve1", "vnet1") }},
+	// the recorded hosts have an UUID module for Perl that is too old for PVE 9: no lock could be taken
+	{scenario: "15-sdn", version: "9.2", before: 74, do: func(s *stage) { s.undo = missingUUID(s.World) }},
+}
+
+// missingUUID lets requests for the lock of the network fail as they do when Perl's module UUID has no generate_v7.
+func missingUUID(w *pvesim.World) (undo func()) {
+	const reason = "could not acquire lock for SDN config: Undefined subroutine &UUID::generate_v7 called at /usr/share/perl5/PVE/Network/SDN.pm line 262."
+	if err := w.AddFault(pvesim.Fault{Method: "POST", Path: "/cluster/sdn/lock", Status: 500, Reason: reason}); err != nil {
+		panic(err)
+	}
+	return w.ClearFaults
 }

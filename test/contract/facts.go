@@ -44,6 +44,13 @@ var facts = []fact{
 	{"10-firewall", func(s *pvesim.State) {
 		s.StrayFirewalls = map[proxmox.VMID]pvesim.FirewallSpec{1099: {Options: map[string]string{"enable": "1"}}}
 	}},
+	// «each node says it needs ifupdown2»; the network had been put in force before
+	{"15-sdn", func(s *pvesim.State) {
+		s.SDN.Version = 5
+		for i := range s.Nodes {
+			s.Nodes[i].NoIfupdown2 = true
+		}
+	}},
 }
 
 func inPool(pool proxmox.PoolID, vmid proxmox.VMID) func(*pvesim.State) {
