@@ -125,32 +125,46 @@ const sdnDryRun = "/cluster/sdn/dry-run"
 // dryRunSDN tells what would change in the files of a host.
 func dryRunSDN(c *call) reply {
 	n := c.node
-	before, after := "", fmt.Sprintf("#version:%d\n%s", c.sdn.version+1, interfaces(c.sdn.config, n))
+	before, after := "", fmt.Sprintf("#version:%d\n%s", c.sdn.version, interfaces(c.sdn.config, n))
 	if v := c.sdn.applied[n.Name]; v > 0 {
 		before = fmt.Sprintf("#version:%d\n%s", v, interfaces(c.sdn.running, n))
 	}
-	return ok(map[string]any{"frr-diff": nil, "interfaces-diff": diff("/etc/network/interfaces.d/sdn", before, after)})
+	frr := fmt.Sprintf("frr version 10.4.1\nfrr defaults datacenter\nhostname %s\nlog syslog informational\nservice integrated-vtysh-config\n!\nline vty\n!\n", n.Name)
+	return ok(map[string]any{"frr-diff": diff("/etc/frr/frr.conf", "", frr), "interfaces-diff": diff("/etc/network/interfaces.d/sdn", before, after)})
 }
 
 // interfaces are the bridges of a configuration on a host, as a file of ifupdown has them.
 func interfaces(c sdn.Config, n *node) string {
-	out := ""
+	stanzas := map[string][]string{}
 	for _, id := range slices.Sorted(maps.Keys(c.VNets)) {
-		vnet := c.VNets[id]
-		zone := c.Zones[vnet["zone"]]
-		if zone == nil || !zone.OnNode(string(n.Name)) {
-			continue
+		if zone := c.Zones[c.VNets[id]["zone"]]; zone != nil && zone.OnNode(string(n.Name)) {
+			addStanzas(stanzas, id, c.VNets[id], zone)
 		}
-		ports := "none"
-		if zone["bridge"] != "" {
-			ports = zone["bridge"] + "." + vnet["tag"]
-		}
-		out += fmt.Sprintf("\nauto %s\niface %s\n\tbridge_ports %s\n\tbridge_stp off\n\tbridge_fd 0\n", id, id, ports)
-		if vnet["alias"] != "" {
-			out += "\talias " + vnet["alias"] + "\n"
+	}
+	out := ""
+	for _, iface := range slices.Sorted(maps.Keys(stanzas)) {
+		out += fmt.Sprintf("\nauto %s\niface %s\n", iface, iface)
+		for _, line := range stanzas[iface] {
+			out += "\t" + line + "\n"
 		}
 	}
 	return out
+}
+
+// addStanzas adds what one vnet needs: in a zone of VLANs a bridge of its tag, to which a pair of virtual cables leads.
+func addStanzas(stanzas map[string][]string, id string, vnet, zone sdn.Section) {
+	bridge := func(ports string) []string { return []string{"bridge_ports " + ports, "bridge_stp off", "bridge_fd 0"} }
+	ports := "none"
+	if zone["bridge"] != "" {
+		ports = "ln_" + id
+		stanzas["ln_"+id] = []string{"link-type veth", "veth-peer-name pr_" + id}
+		stanzas["pr_"+id] = []string{"link-type veth", "veth-peer-name ln_" + id}
+		stanzas[zone["bridge"]+"v"+vnet["tag"]] = bridge(" pr_" + id)
+	}
+	stanzas[id] = bridge(ports)
+	if vnet["alias"] != "" {
+		stanzas[id] = append(stanzas[id], "alias "+vnet["alias"])
+	}
 }
 
 // diff replaces one text by another, in one hunk; nil if they are the same.

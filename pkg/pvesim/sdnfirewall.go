@@ -24,7 +24,9 @@ func vnetFirewallRoutes(v Version) []Route {
 		}
 		out[i].handle = onVNet(out[i].handle, privileges...)
 	}
-	return append(out, p.index("rules", "options"))
+	index := p.index("rules", "options")
+	index.permission = rootAlone{}
+	return append(out, index)
 }
 
 func vnetFirewallOptions() []schema.Param {

@@ -9,9 +9,6 @@ import (
 
 func sdnNodeRoutes(v Version) []Route {
 	id, audit := []schema.Param{sdnID(v, "zone")}, on("/sdn/zones/{zone}", "SDN.Audit")
-	if v == V84 {
-		audit = anyOf{on("/sdn/zones/{zone}", "SDN.Audit")}
-	}
 	zone := []string{"content"}
 	if v != V84 {
 		zone = append(zone, "bridges", "ip-vrf")

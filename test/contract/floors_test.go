@@ -20,7 +20,7 @@ var floors = map[string]float64{
 	"8.4/13-trouble":          91,
 	"8.4/13b-daemons-down":    91,
 	"8.4/14-migration":        99,
-	"8.4/15-sdn":              19,
+	"8.4/15-sdn":              98,
 	"8.4/16-provider-life":    92,
 	"9.2/01-cluster-read":     88,
 	"9.2/01b-resources-life":  90,
@@ -40,6 +40,6 @@ var floors = map[string]float64{
 	"9.2/13-trouble":          91,
 	"9.2/13b-daemons-down":    94,
 	"9.2/14-migration":        99,
-	"9.2/15-sdn":              15,
+	"9.2/15-sdn":              98,
 	"9.2/16-provider-life":    92,
 }
