@@ -37,7 +37,7 @@ func refuse(quiet bool, missing string) (bool, reply) {
 	return false, reply{status: http.StatusForbidden, reason: "Permission check failed (" + missing + ")"}
 }
 
-// perm asks for privileges on a path with {variables} of the request.
+// perm asks for privileges on a path with {variables} of the request. Nobody but root@pam has any on what values make no path.
 type perm struct {
 	path       string
 	privileges []string
@@ -62,14 +62,14 @@ func (p perm) check(c *call, quiet bool) (bool, reply) {
 		return refuse(quiet, "")
 	}
 	path := normalPath(c.fill(p.path))
-	if !p.every && c.mayAny(c.who, path, p.privileges...) {
-		return true, reply{}
-	}
 	if !p.every {
+		if path != "" && c.mayAny(c.who, path, p.privileges...) {
+			return true, reply{}
+		}
 		return refuse(quiet, path+", "+strings.Join(p.privileges, "|"))
 	}
 	for _, privilege := range p.privileges {
-		if !c.may(c.who, path, privilege) {
+		if path == "" || !c.may(c.who, path, privilege) {
 			return refuse(quiet, path+", "+privilege)
 		}
 	}

@@ -172,6 +172,14 @@ func TestPathsAreCheckedAndNormalised(t *testing.T) {
 	}
 }
 
+func TestNothingIsHeldOnWhatIsNoPath(t *testing.T) {
+	t.Parallel()
+	c := newCallers(t)
+	c.root.wants("403 Permission check failed (, Pool.Allocate)", "POST", "/pools", "poolid", "a b")
+	ticket, _ := c.login("username", "root@pam", "password", "pvesim")
+	ticket.wants("400 poolid: invalid format - value 'a b' does not look like a valid pool name", "POST", "/pools", "poolid", "a b")
+}
+
 func TestACLEntriesNeedHoldersAndRolesThatExist(t *testing.T) {
 	t.Parallel()
 	c, _ := withUser(t)
