@@ -24,7 +24,7 @@ func (c *checker) checkVolumes() {
 		case v.content == "iso" && isSeed(v.data):
 			c.report(OrphanSeed, v.key.id, "ISO image %s is a seed in no drive", where)
 		}
-		if v.parent != "" && c.volumes[volumeKey{v.key.node, v.parent}] == nil {
+		if v.parent != "" && c.volumes[volumeKey{v.key.node, v.parent}] == nil && c.linkedVolume(v.key.node, v.parent) == nil {
 			c.report(MissingBase, v.key.id, "volume %s is a linked clone of %s, which does not exist", where, v.parent)
 		}
 	}

@@ -55,6 +55,9 @@ func TestTemplatesAndTheirClonesOnEachStorage(t *testing.T) {
 		a.ok("POST", "/nodes/pve1/qemu/200/template")
 		a.ok("POST", "/nodes/pve1/qemu/200/clone", "newid", "300")
 		got.Base2, got.Linked2 = disk(200), disk(300)
+		if broken := a.server.World.Check(); len(broken) > 0 {
+			t.Errorf("clones of VM %d: %v", id, broken)
+		}
 		if exit := a.exit("DELETE", path); exit != "OK" {
 			got.Refused = strings.TrimSuffix(strings.TrimPrefix(exit, "base volume '"), "' is still in use by linked cloned")
 		}
