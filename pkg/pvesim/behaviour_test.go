@@ -208,27 +208,3 @@ func TestReplacingTheCloudInitDriveFreesItsVolume(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkResources reads cluster/resources of 2,000 VMs.
-func BenchmarkResources(b *testing.B) {
-	w := newWorld(b)
-	for i := range 2000 {
-		node := proxmox.NodeName([]string{"pve1", "pve2", "pve3"}[i%3])
-		if err := w.AddVM(pvesim.VMSpec{VMID: proxmox.VMID(10_000 + i), Node: node, State: "running", Config: map[string]string{
-			"name": "vm", "net0": "virtio,bridge=vmbr0", "scsi0": "local-lvm:vm-1-disk-0,size=10G",
-		}}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	token := w.AddToken(pvesim.TokenSpec{User: "root@pam", Name: "b", Unseparated: true})
-	client := &http.Client{Transport: w.Transport("pve1")}
-	for b.Loop() {
-		req, _ := http.NewRequestWithContext(b.Context(), http.MethodGet, "https://pve/api2/json/cluster/resources", nil)
-		req.Header.Set("Authorization", token.Header())
-		resp, err := client.Do(req)
-		if err != nil || resp.StatusCode != http.StatusOK {
-			b.Fatal(err, resp)
-		}
-		_ = resp.Body.Close()
-	}
-}

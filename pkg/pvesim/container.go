@@ -94,18 +94,26 @@ func (r *guestReader) containerEntry(ct *container, pool proxmox.PoolID) guestEn
 }
 
 func (r *guestReader) containerFigures(ct *container) *guestFigures {
-	h := r.nodes[ct.Node]
-	if h.nothing {
+	if r.nodes[ct.Node].nothing {
 		return nil
 	}
-	out := &guestFigures{Name: ct.Name, MaxCPU: ct.Cores, MaxMem: ct.Memory.Bytes(), MaxDisk: ct.Disk}
+	load := r.containerLoad(ct)
+	out := &guestFigures{Name: ct.Name, MaxCPU: ct.Cores, MaxMem: ct.Memory.Bytes(), MaxDisk: ct.Disk, Uptime: load.uptime, CPU: load.cpu, Mem: load.mem}
 	if ct.running() {
-		out.Uptime, out.CPU, out.Mem, out.Disk = secondsUntil(h.until, ct.started), 0.01, out.MaxMem/4, ct.Disk/8
+		out.Disk = ct.Disk / 8
 	}
 	return out
 }
 
-// status is what vmstatus of pve-container says of the container now.
+func (r *guestReader) containerLoad(ct *container) guestLoad {
+	h := r.nodes[ct.Node]
+	if h.nothing || !ct.running() {
+		return guestLoad{}
+	}
+	return guestLoad{uptime: secondsUntil(h.until, ct.started), cpu: 0.01, maxCPU: ct.Cores, mem: ct.Memory.Bytes() / 4, maxMem: ct.Memory.Bytes()}
+}
+
+// lxcStatus is what vmstatus of pve-container says of the container now.
 func (w *World) lxcStatus(ct *container) map[string]any {
 	out := map[string]any{
 		"vmid": ct.VMID, "name": ct.Name, "type": "lxc", "status": ct.State, "cpus": ct.Cores, "maxmem": ct.Memory.Bytes(), "maxdisk": ct.Disk,

@@ -250,21 +250,36 @@ func (w *World) vmFigures(s *vmStats, until time.Time) *guestFigures {
 	if w.version != V84 {
 		out.MemHost = new(proxmox.Bytes)
 	}
-	if s.running {
-		out.Uptime, out.CPU, out.Mem = secondsUntil(until, s.started), 0.02, s.maxMem/2
-	}
+	load := s.load(until)
+	out.Uptime, out.CPU, out.Mem = load.uptime, load.cpu, load.mem
 	return out
 }
 
-// figures are those of any guest; nil if nothing is known.
-func (r *guestReader) figures(id proxmox.VMID) *guestFigures {
-	if ct := r.containers[id]; ct != nil {
-		return r.containerFigures(ct)
+// guestLoad is what a running guest has and uses.
+type guestLoad struct {
+	uptime      int64
+	cpu         float64
+	maxCPU      int
+	mem, maxMem proxmox.Bytes
+}
+
+func (s *vmStats) load(until time.Time) guestLoad {
+	if s == nil || !s.running {
+		return guestLoad{}
 	}
+	return guestLoad{uptime: secondsUntil(until, s.started), cpu: 0.02, maxCPU: s.maxCPU, mem: s.maxMem / 2, maxMem: s.maxMem}
+}
+
+// load is that of any guest; zero if it is off or nothing is known.
+func (r *guestReader) load(id proxmox.VMID) guestLoad {
 	if v := r.vms[id]; v != nil {
-		return r.vmFigures(r.broadcastOf(v))
+		s, until := r.broadcastOf(v)
+		return s.load(until)
 	}
-	return nil
+	if ct := r.containers[id]; ct != nil {
+		return r.containerLoad(ct)
+	}
+	return guestLoad{}
 }
 
 // secondsUntil is an uptime; what was started after the last broadcast has none.

@@ -101,16 +101,13 @@ type poolEntry struct {
 	MaxCPU int            `json:"maxcpu,omitempty"`
 }
 
-// take adds a guest. Its share of the CPUs weighs as much as it has of them.
-func (p *poolEntry) take(f *guestFigures) {
-	if f == nil || f.Uptime == 0 {
-		return
-	}
-	p.Uptime = max(p.Uptime, f.Uptime)
-	p.Mem += f.Mem
-	p.MaxMem += f.MaxMem
-	if all := p.MaxCPU + f.MaxCPU; all > 0 {
-		p.CPU = (p.CPU*float64(p.MaxCPU) + f.CPU*float64(f.MaxCPU)) / float64(all)
+// take adds a running guest. Its share of the CPUs weighs as much as it has of them.
+func (p *poolEntry) take(f guestLoad) {
+	p.Uptime = max(p.Uptime, f.uptime)
+	p.Mem += f.mem
+	p.MaxMem += f.maxMem
+	if all := p.MaxCPU + f.maxCPU; all > 0 {
+		p.CPU = (p.CPU*float64(p.MaxCPU) + f.cpu*float64(f.maxCPU)) / float64(all)
 		p.MaxCPU = all
 	}
 }
@@ -126,7 +123,9 @@ func (r *guestReader) poolResources() []any {
 	}
 	for _, id := range r.guestIDs() {
 		if p := pools[r.pools[id]]; p != nil {
-			p.take(r.figures(id))
+			if load := r.load(id); load.uptime > 0 {
+				p.take(load)
+			}
 		}
 	}
 	return out
