@@ -131,16 +131,17 @@ func (r *guestReader) poolResources() []any {
 	return out
 }
 
-// nodeResource is a node's entry in cluster/resources.
+// nodeResource is a node's entry in cluster/resources. The HA manager of 8.4 does not know the hosts before it has been at work.
 func (c *call) nodeResource(n *node) map[string]any {
 	out := c.nodeEntry(n)
 	if c.version == V84 {
 		out["cgroup-mode"] = 2
-		return out
 	}
-	out["hastate"] = "online"
-	if !c.at.sees(n) {
-		out["hastate"] = "unknown"
+	if c.version != V84 || c.ha.master != "" || len(c.ha.resources) > 0 {
+		out["hastate"] = "online"
+		if !c.at.sees(n) {
+			out["hastate"] = "unknown"
+		}
 	}
 	return out
 }

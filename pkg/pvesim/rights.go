@@ -9,6 +9,9 @@ import (
 
 // may tells whether the privilege is held on the path.
 func (w *World) may(who *identity, path, privilege string) bool {
+	if path == "" && who.token != nil {
+		return false // what is no path can be nobody's, which only root@pam itself need not care about
+	}
 	if t := who.token; t != nil && t.separated && !w.grants(who.tokenHolders(), path, privilege) {
 		return false
 	}

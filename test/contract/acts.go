@@ -35,6 +35,11 @@ func put(path, params string) Exchange {
 	return Exchange{As: "root-token", Method: "PUT", Path: path, Params: []byte(params)}
 }
 
+// asRoot is for what no token may.
+func asRoot(path, params string) Exchange {
+	return Exchange{As: "root-ticket", Method: "PUT", Path: path, Params: []byte(params)}
+}
+
 func post(path, params string) Exchange {
 	return Exchange{As: "root-token", Method: "POST", Path: path, Params: []byte(params)}
 }
@@ -50,6 +55,9 @@ var acts = []act{
 		post("/nodes/pve1/qemu", `{"vmid":502}`), post("/nodes/pve1/qemu", `{"vmid":503}`),
 	}},
 	{scenario: "01-cluster-read", before: 64, calls: []Exchange{put("/cluster/options", `{"delete":"next-id"}`)}},
+	// «after root set lock=backup on 111», which could be deleted later
+	{scenario: "01b-resources-life", before: 33, calls: []Exchange{asRoot("/nodes/pve1/qemu/111/config", `{"lock":"backup"}`)}},
+	{scenario: "01b-resources-life", before: 35, calls: []Exchange{asRoot("/nodes/pve1/qemu/111/config", `{"delete":"lock","skiplock":1}`)}},
 	// «the disk file of VM 409 was removed by hand»; 811's as well: the setup of 8.4 lists all volumes but it
 	{scenario: "04a-template-clone", do: func(s *stage) { s.RemoveFile("pve1", "local:409/vm-409-disk-0.qcow2") }},
 	{scenario: "04b-clone-phases", do: func(s *stage) { s.RemoveFile("pve1", "local:409/vm-409-disk-0.qcow2") }},

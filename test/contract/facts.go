@@ -22,6 +22,7 @@ var facts = []fact{
 		addVolume(s, pvesim.VolumeSpec{ID: "shared:import/small.qcow2", Content: "import", Format: "qcow2", Size: 64 << 20})
 	}},
 	// status says so
+	{"13-trouble", haWasUsed}, {"13b-daemons-down", haWasUsed},
 	{"11-pools-ha-mapping", func(s *pvesim.State) { s.HA.Master = "pve2" }},
 	// what earlier uploads left: answers show it
 	{"02b-privileges", file("local:iso/seed.iso", 40960)},
@@ -52,6 +53,9 @@ var facts = []fact{
 		}
 	}},
 }
+
+// haWasUsed tells that the HA manager had been at work in an earlier recording: it knows the hosts.
+func haWasUsed(s *pvesim.State) { s.HA.Master = "pve2" }
 
 func inPool(pool proxmox.PoolID, vmid proxmox.VMID) func(*pvesim.State) {
 	return func(s *pvesim.State) {
