@@ -190,18 +190,28 @@ func (c *comparison) cachedEntry(want, got map[string]any) (wanted, given map[st
 	switch {
 	case want["type"] == "master" || want["type"] == "lrm" || want["type"] == "fencing":
 		return without(want, ofHA), without(got, ofHA)
-	case want["type"] == "node" && want["status"] == "unknown" && got["status"] == "online":
-		return without(want, append(ofHost, "status")), without(got, append(ofHost, "status"))
-	case want["type"] == "node" && want["maxcpu"] == nil:
-		return without(want, ofHost), without(got, ofHost)
-	case want["type"] == "node" && got["hastate"] == nil:
-		return without(want, append(ofMachine, "hastate")), without(got, ofMachine)
 	case want["type"] == "node":
-		return without(want, ofMachine), without(got, ofMachine)
+		unfit := unfitOfNode(want, got)
+		return without(want, unfit), without(got, unfit)
 	case want["status"] != "unknown" && c.settled(fmt.Sprint(want["vmid"])):
 		return want, got
 	}
 	return without(want, ofStatus), without(got, ofStatus)
+}
+
+// unfitOfNode are the keys of a node's entry that cannot be compared.
+func unfitOfNode(want, got map[string]any) []string {
+	unfit := slices.Clone(ofMachine)
+	if want["maxcpu"] == nil {
+		unfit = append(unfit, ofHost...)
+	}
+	if want["status"] == "unknown" && got["status"] == "online" {
+		unfit = append(unfit, "status")
+	}
+	if got["hastate"] == nil {
+		unfit = append(unfit, "hastate")
+	}
+	return unfit
 }
 
 func without(o map[string]any, keys []string) map[string]any {
