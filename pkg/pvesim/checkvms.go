@@ -17,13 +17,15 @@ func (c *checker) checkIdentities() {
 	c.checkTwice(SharedUUID, "SMBIOS UUID", func(v *vm) []string { return []string{string(v.uuid())} })
 }
 
-// checkAddresses looks for addresses that two VMs have in one network: set by ipconfigN, or had by a running guest.
+// checkAddresses looks for addresses that two VMs have in one network: set by ipconfigN, allowed by the IP set ipfilter-netN, or had by
+// a running guest.
 func (c *checker) checkAddresses() {
 	c.checkTwice(SharedAddress, "address", func(v *vm) []string {
 		if v.isTemplate() {
 			return nil
 		}
 		out := append(v.configuredAddresses(), v.guestAddresses(c.clock.Now())...)
+		out = append(out, c.filteredAddresses(v)...)
 		slices.Sort(out)
 		return slices.Compact(out)
 	})

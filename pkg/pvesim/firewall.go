@@ -2,7 +2,9 @@ package pvesim
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"net/netip"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/firewall"
@@ -34,6 +36,27 @@ func (f *firewalls) copyGuest(from, to proxmox.VMID) {
 
 // removeGuest removes the firewall of a guest that is destroyed.
 func (f *firewalls) removeGuest(id proxmox.VMID) { delete(f.guests, id) }
+
+// filteredAddresses are those that the IP sets ipfilter-netN of a VM allow its network devices to use. Whole networks do not count.
+func (w *World) filteredAddresses(v *vm) []string {
+	file := w.firewalls.guests[v.id]
+	if file == nil {
+		return nil
+	}
+	var out []string
+	for i := range 32 {
+		set, device := file.IPSets[fmt.Sprintf("ipfilter-net%d", i)], v.config[fmt.Sprintf("net%d", i)]
+		if set == nil || device == "" {
+			continue
+		}
+		for _, e := range set.Entries {
+			if address, err := netip.ParseAddr(e.CIDR); err == nil && !e.NoMatch {
+				out = append(out, address.String()+" on "+network(device))
+			}
+		}
+	}
+	return out
+}
 
 // firewallPlace is one place in the API where a firewall is configured.
 type firewallPlace struct {

@@ -244,3 +244,30 @@ func TestIndexesMacrosAndLogs(t *testing.T) {
 		t.Errorf("log is %s", got)
 	}
 }
+
+func TestAnAddressInTheIPFiltersOfTwoVMsIsFound(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	for _, id := range []string{"100", "101"} {
+		a.exit("POST", "/nodes/pve1/qemu", "vmid", id, "net0", "virtio,bridge=vmbr0", "net1", "virtio,bridge=vmbr1")
+		path := "/nodes/pve1/qemu/" + id + "/firewall/ipset"
+		for _, set := range []string{"ipfilter-net0", "ipfilter-net5", "other"} {
+			a.must("POST", path, "name", set)
+			a.must("POST", path+"/"+set, "cidr", "10.0.0.0/24")
+			a.must("POST", path+"/"+set, "cidr", "10.0.0.9", "nomatch", "1")
+		}
+	}
+	if broken := a.server.World.Check(); len(broken) > 0 {
+		t.Errorf("networks, exceptions and sets of no device count: %v", broken)
+	}
+	a.must("POST", "/nodes/pve1/qemu/100/firewall/ipset/ipfilter-net0", "cidr", "10.0.0.7")
+	a.must("POST", "/nodes/pve1/qemu/101/firewall/ipset", "name", "ipfilter-net1")
+	a.must("POST", "/nodes/pve1/qemu/101/firewall/ipset/ipfilter-net1", "cidr", "10.0.0.7")
+	if broken := a.server.World.Check(); len(broken) > 0 {
+		t.Errorf("the same address in another network counts: %v", broken)
+	}
+	a.must("POST", "/nodes/pve1/qemu/101/firewall/ipset/ipfilter-net0", "cidr", "10.0.0.7")
+	if got := fmt.Sprint(a.server.World.Check()); got != "[address 10.0.0.7 on vmbr0 is used by VM 100 and VM 101]" {
+		t.Errorf("broken: %s", got)
+	}
+}
