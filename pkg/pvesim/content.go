@@ -240,7 +240,7 @@ func deleteVolume(c *call) reply {
 	var worker *task
 	r := c.task("imgdel", owner, func(t *task) {
 		worker = t
-		t.after(c.between(50*time.Millisecond, 200*time.Millisecond), func() { t.end(c.freeVolume(t, s, id)) })
+		t.after(c.about(removeDelay), func() { t.end(c.freeVolume(t, s, id)) })
 	})
 	if delay := atoi(c.params["delay"], 0); delay > 0 {
 		r.later = c.waitedFor(worker, r, time.Duration(delay)*time.Second)
@@ -306,7 +306,7 @@ func copyVolume(c *call) reply {
 		}
 	}
 	return c.task("imgcopy", "", func(t *task) {
-		t.after(c.between(300*time.Millisecond, time.Second), func() {
+		t.after(c.about(fileCopyDelay), func() {
 			v := c.volumeAt(c.node.Name, id)
 			if v == nil {
 				t.end(fmt.Sprintf("volume '%s' does not exist", id))

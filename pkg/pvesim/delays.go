@@ -6,7 +6,8 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
-// Durations of a host with fast disks, at a speed of 1. Each is what is typical: World.about draws from around it.
+// Durations of a host with fast disks, at a speed of 1. Each is what is typical: World.about draws from around it. Timeouts are not
+// here but with what they end.
 const (
 	// forkDelay is what a worker needs to begin its work after the request has been answered.
 	forkDelay = 20 * time.Millisecond
@@ -24,6 +25,37 @@ const (
 	cloneFailDelay = time.Second
 	// snapshotDelay is taking, removing or going back to a snapshot of a VM's disks.
 	snapshotDelay = 400 * time.Millisecond
+	// createDelay is making a VM with its volumes, configDelay changing one in a task.
+	createDelay = 600 * time.Millisecond
+	configDelay = 300 * time.Millisecond
+	// resizeDelay is growing a disk.
+	resizeDelay = 400 * time.Millisecond
+	// destroyDelay is removing a VM with its volumes, removeDelay removing one volume.
+	destroyDelay = 600 * time.Millisecond
+	removeDelay  = 120 * time.Millisecond
+	// startDelay is starting QEMU, failedStartDelay finding out that it does not start, stopDelay ending it.
+	startDelay       = 1500 * time.Millisecond
+	failedStartDelay = 500 * time.Millisecond
+	stopDelay        = 600 * time.Millisecond
+	// suspendDelay is saving the memory of a VM that is suspended to disk.
+	suspendDelay = 3500 * time.Millisecond
+	// migrateDelay is moving a VM that is off, or preparing to move one that runs; migrateDiskDelay and migrateMemoryDelay come on
+	// top for each local disk and for a running VM.
+	migrateDelay       = 1500 * time.Millisecond
+	migrateDiskDelay   = 5 * time.Second
+	migrateMemoryDelay = 4500 * time.Millisecond
+	// fileCopyDelay is copying an uploaded file or another volume, downloadDelay fetching a file.
+	fileCopyDelay = 450 * time.Millisecond
+	downloadDelay = 600 * time.Millisecond
+	// emptyTaskDelay is a task that a fault keeps from doing anything.
+	emptyTaskDelay = 600 * time.Millisecond
+	// haRequestDelay is telling the HA manager what to do. A round of the manager comes between haRoundSoonest and haRoundLatest after
+	// that, and its agent's work between haWorkSoonest and haWorkLatest after the round.
+	haRequestDelay = 450 * time.Millisecond
+	haRoundSoonest = 3600 * time.Millisecond
+	haRoundLatest  = 3900 * time.Millisecond
+	haWorkSoonest  = 3300 * time.Millisecond
+	haWorkLatest   = 3600 * time.Millisecond
 	// memoryRate is how fast the memory of a running VM is saved with a snapshot.
 	memoryRate = 500 * proxmox.Bytes(1<<20)
 )

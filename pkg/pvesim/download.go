@@ -115,7 +115,7 @@ func (c *call) download(t *task, s *storage) {
 		t.end(c.notFetched(t, now))
 		return
 	}
-	t.after(c.between(200*time.Millisecond, time.Second), func() { t.end(c.fetched(t, s, d)) })
+	t.after(c.about(downloadDelay), func() { t.end(c.fetched(t, s, d)) })
 }
 
 // existing decides about a file that is there already: it is kept if it has the wanted checksum.

@@ -14,7 +14,13 @@ const flockTimeout = 10 * time.Second
 // cloneFlockTimeout is what a clone waits for the lock file of its source, and of its target.
 const cloneFlockTimeout = time.Second
 
-// flock is the lock file /var/lock/qemu-server/lock-<vmid>.conf.
+// flockKey names a lock file: every node has its own.
+type flockKey struct {
+	node proxmox.NodeName
+	id   proxmox.VMID
+}
+
+// flock is the lock file /var/lock/qemu-server/lock-<vmid>.conf of a node.
 type flock struct {
 	exclusive bool
 	shared    int
@@ -33,6 +39,8 @@ func flockTimedOut(id proxmox.VMID) string {
 
 // lockRequest says what to do with a VM's lock file.
 type lockRequest struct {
+	// node whose lock file it is; a task's is that of its own node.
+	node    proxmox.NodeName
 	id      proxmox.VMID
 	shared  bool
 	timeout time.Duration
@@ -45,14 +53,15 @@ type lockRequest struct {
 // acquire calls granted as soon as the lock is free (perhaps at once), or refused after the timeout. Who was granted the
 // lock must release it.
 func (w *World) acquire(r lockRequest) {
-	l := w.flocks[r.id]
+	key := flockKey{r.node, r.id}
+	l := w.flocks[key]
 	if l == nil {
 		l = &flock{}
-		w.flocks[r.id] = l
+		w.flocks[key] = l
 	}
 	waiter := &flockWaiter{shared: r.shared, granted: r.granted}
 	l.waiting = append(l.waiting, waiter)
-	w.grant(r.id)
+	w.grant(key)
 	if waiter.gone || r.patient {
 		return
 	}
@@ -67,8 +76,8 @@ func (w *World) acquire(r lockRequest) {
 }
 
 // grant gives the lock to those at the head of the queue that can have it.
-func (w *World) grant(id proxmox.VMID) {
-	for l := w.flocks[id]; l != nil && len(l.waiting) > 0; l = w.flocks[id] {
+func (w *World) grant(key flockKey) {
+	for l := w.flocks[key]; l != nil && len(l.waiting) > 0; l = w.flocks[key] {
 		first := l.waiting[0]
 		if l.exclusive || (!first.shared && l.shared > 0) {
 			return
@@ -85,8 +94,8 @@ func (w *World) grant(id proxmox.VMID) {
 }
 
 // release gives back one hold of the lock.
-func (w *World) release(id proxmox.VMID) {
-	l := w.flocks[id]
+func (w *World) release(key flockKey) {
+	l := w.flocks[key]
 	if l == nil {
 		return
 	}
@@ -95,8 +104,8 @@ func (w *World) release(id proxmox.VMID) {
 	} else if l.shared > 0 {
 		l.shared--
 	}
-	w.grant(id)
+	w.grant(key)
 	if l.shared == 0 && !l.exclusive && len(l.waiting) == 0 {
-		delete(w.flocks, id)
+		delete(w.flocks, key)
 	}
 }

@@ -42,7 +42,7 @@ func (w *World) haTouch(sid string) {
 		return
 	}
 	w.ha.planned[sid] = true
-	wait := w.between(3600*time.Millisecond, 3900*time.Millisecond)
+	wait := w.between(haRoundSoonest, haRoundLatest)
 	if last, looked := w.ha.rounds[sid]; looked {
 		wait = max(wait, haCycle-time.Duration(float64(w.clock.Since(last))*w.speed))
 	}
@@ -69,7 +69,7 @@ func (w *World) haCommand(sid string, command haCommand) {
 func (c *call) haRequest(typ, line string, ask func()) reply {
 	return c.task(typ, c.params["vmid"], func(t *task) {
 		t.logf("%s", line)
-		t.after(c.between(300*time.Millisecond, 600*time.Millisecond), func() {
+		t.after(c.about(haRequestDelay), func() {
 			ask()
 			t.end("")
 		})
@@ -146,7 +146,7 @@ func (w *World) haFollow(s *haService, v *vm, j haJob) {
 // haWork is done by the agent of the VM's node, some seconds after the manager's round.
 func (w *World) haWork(v *vm, do func()) {
 	at := v.node
-	w.after(w.between(3300*time.Millisecond, 3600*time.Millisecond), func() {
+	w.after(w.between(haWorkSoonest, haWorkLatest), func() {
 		if n := w.node(at); !v.destroyed && v.node == at && n.online && w.haManaged(v.id) {
 			do()
 		}

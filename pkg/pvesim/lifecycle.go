@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
@@ -45,7 +44,7 @@ func (c *call) create(t *task, id proxmox.VMID, e *edit) {
 	}
 	v := c.addVM(id, c.node.Name, map[string]string{"lock": "create"})
 	t.undo = func(string) { c.dropVM(v) }
-	t.after(c.between(300*time.Millisecond, 900*time.Millisecond), func() {
+	t.after(c.about(createDelay), func() {
 		t.undo = nil
 		tags := e.set["tags"]
 		if r := c.apply(e, v); r.failed() {
@@ -125,7 +124,7 @@ func destroyVM(c *call) reply {
 				t.end(msg)
 				return
 			}
-			t.after(c.between(300*time.Millisecond, time.Second), func() { c.destroy(t) })
+			t.after(c.about(destroyDelay), func() { c.destroy(t) })
 		}})
 	})(c)
 }
@@ -190,7 +189,7 @@ func resizeDisk() func(*call) reply {
 				t.end(msg)
 				return
 			}
-			t.after(c.between(200*time.Millisecond, 600*time.Millisecond), func() { t.end(c.resize(v, d)) })
+			t.after(c.about(resizeDelay), func() { t.end(c.resize(v, d)) })
 		}})
 	})
 }

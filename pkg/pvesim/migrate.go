@@ -273,14 +273,14 @@ func (w *World) beginMigration(t *task, j migrateJob) {
 	w.changed(v)
 	t.undo = func(string) { delete(v.config, "lock"); w.changed(v) }
 	local := w.localVolumes(v)
-	took := w.between(time.Second, 2*time.Second)
+	took := w.about(migrateDelay)
 	if len(local) > 0 {
 		w.migrateLog(t, "copying local disk images")
-		took += time.Duration(len(local)) * 5 * time.Second
+		took += time.Duration(len(local)) * migrateDiskDelay
 	}
 	if j.online {
 		w.liveLog(t, v)
-		took += w.between(3*time.Second, 6*time.Second)
+		took += w.about(migrateMemoryDelay)
 	}
 	t.after(took, func() {
 		t.undo = nil

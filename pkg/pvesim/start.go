@@ -2,7 +2,6 @@ package pvesim
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
@@ -65,7 +64,7 @@ func (w *World) boot(t *task, v *vm, machine string) {
 		}
 	}
 	if lines, msg := w.startFailure(v, machine); msg != "" {
-		t.after(w.between(300*time.Millisecond, 800*time.Millisecond), func() {
+		t.after(w.about(failedStartDelay), func() {
 			for _, line := range lines {
 				t.logf("%s", line)
 			}
@@ -73,7 +72,7 @@ func (w *World) boot(t *task, v *vm, machine string) {
 		})
 		return
 	}
-	t.after(w.between(time.Second, 2*time.Second), func() {
+	t.after(w.about(startDelay), func() {
 		w.resumeFromDisk(t, v)
 		w.powerOn(v)
 		t.end("")

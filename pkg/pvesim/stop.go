@@ -74,7 +74,7 @@ func (w *World) stopVM(t *task, j stopJob) {
 		if done := j.alreadyOff(t, v); done {
 			return
 		}
-		t.after(w.between(300*time.Millisecond, time.Second), func() {
+		t.after(w.about(stopDelay), func() {
 			w.powerOff(v, CauseStop)
 			t.end("")
 		})

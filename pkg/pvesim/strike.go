@@ -70,7 +70,7 @@ func (f *taskFault) body(work func(*task)) func(*task) {
 			work(t)
 			return
 		}
-		t.after(t.world.between(300*time.Millisecond, time.Second), func() { t.end("") })
+		t.after(t.world.about(emptyTaskDelay), func() { t.end("") })
 	}
 }
 

@@ -118,7 +118,7 @@ func (c *call) saveState(t *task, v *vm, id proxmox.StorageID) {
 		return
 	}
 	t.logf("State saved, quitting")
-	t.after(c.between(2*time.Second, 5*time.Second), func() {
+	t.after(c.about(suspendDelay), func() {
 		v.config["lock"], v.config["vmstate"] = "suspended", string(name)
 		c.powerOff(v, CauseShutdown)
 		t.end("")

@@ -34,7 +34,7 @@ type task struct {
 	// fault is the exit status that a fault gives the task in place of OK.
 	fault string
 	// holds are the lock files to give back at the end.
-	holds []proxmox.VMID
+	holds []flockKey
 }
 
 // taskKey is what a request starts a task with.
@@ -127,13 +127,14 @@ func (t *task) leave() {
 	t.world.tasks.finish(t)
 	holds := t.holds
 	t.holds = nil
-	for _, id := range holds {
-		t.world.release(id)
+	for _, key := range holds {
+		t.world.release(key)
 	}
 }
 
 // lock waits for the VM's lock file and goes on under it; the lock is given back when the task ends.
 func (t *task) lock(r lockRequest) {
+	r.node = t.node
 	granted := r.granted
 	granting, waited := true, false
 	r.granted = func() {
@@ -142,10 +143,10 @@ func (t *task) lock(r lockRequest) {
 			t.logf(" OK")
 		}
 		if t.done() {
-			t.world.release(r.id)
+			t.world.release(flockKey{r.node, r.id})
 			return
 		}
-		t.holds = append(t.holds, r.id)
+		t.holds = append(t.holds, flockKey{r.node, r.id})
 		granted()
 	}
 	if r.refused == nil {
@@ -160,9 +161,10 @@ func (t *task) lock(r lockRequest) {
 
 // unlock gives a lock file back before the end of the task.
 func (t *task) unlock(id proxmox.VMID) {
-	if i := slices.Index(t.holds, id); i >= 0 {
+	key := flockKey{t.node, id}
+	if i := slices.Index(t.holds, key); i >= 0 {
 		t.holds = slices.Delete(t.holds, i, i+1)
-		t.world.release(id)
+		t.world.release(key)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
@@ -177,7 +176,7 @@ func (c *call) copyFile(t *task, s *storage) {
 		t.end("import failed: exit code 1")
 		return
 	}
-	t.after(c.between(150*time.Millisecond, 700*time.Millisecond), func() {
+	t.after(c.about(fileCopyDelay), func() {
 		c.storeFile(s, name, c.file.content)
 		t.logf("finished file import successfully")
 		t.end("")

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
@@ -74,8 +73,8 @@ func (c *call) checkEdit(e *edit) reply {
 func (c *call) underLock(id proxmox.VMID, do func() reply) reply {
 	done := make(chan reply, 1)
 	c.acquire(lockRequest{
-		id: id, timeout: flockTimeout,
-		granted: func() { defer c.release(id); done <- do() },
+		node: c.node.Name, id: id, timeout: flockTimeout,
+		granted: func() { defer c.release(flockKey{c.node.Name, id}); done <- do() },
 		refused: func(reason string) { done <- fail("%s", reason) },
 	})
 	select {
@@ -129,7 +128,7 @@ func postConfig(c *call) reply {
 	return vmTask("qmconfig", func(c *call, t *task) {
 		t.logf("update VM %d:%s", c.vmid(), e.describe())
 		t.lock(lockRequest{id: c.vmid(), timeout: flockTimeout, granted: func() {
-			t.after(c.between(100*time.Millisecond, 500*time.Millisecond), func() {
+			t.after(c.about(configDelay), func() {
 				if r := c.checkEdit(e); r.failed() {
 					t.end(r.reason)
 					return

@@ -17,16 +17,21 @@ func (w *World) KillWorker(upid proxmox.UPID) {
 	}
 }
 
-// HoldLock takes the lock file of a VM, /var/lock/qemu-server/lock-<vmid>.conf, as another process on its host does with
-// flock. If a task holds it, the lock is taken when that task ends. The lock is held until release is called.
+// HoldLock takes the lock file of a VM, /var/lock/qemu-server/lock-<vmid>.conf on its host, as another process does with flock. If a task holds it, the lock is taken when that task ends. The lock is held until release is called.
+// For a VM that is not there nothing is done.
 func (w *World) HoldLock(id proxmox.VMID) (release func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.runDue()
+	v := w.vms[id]
+	if v == nil {
+		return func() {}
+	}
+	key := flockKey{v.node, id}
 	held, done := false, false
-	w.acquire(lockRequest{id: id, patient: true, granted: func() {
+	w.acquire(lockRequest{node: key.node, id: id, patient: true, granted: func() {
 		if done {
-			w.release(id)
+			w.release(key)
 			return
 		}
 		held = true
@@ -37,7 +42,7 @@ func (w *World) HoldLock(id proxmox.VMID) (release func()) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if done = true; held {
-				w.release(id)
+				w.release(key)
 			}
 		})
 	}

@@ -52,7 +52,7 @@ type World struct {
 	tokens    map[string]*token
 	tickets   map[string]*ticket
 	tasks     *taskList
-	flocks    map[proxmox.VMID]*flock
+	flocks    map[flockKey]*flock
 	faults    []*faultState
 	ha        *haManager
 	dhcp      map[proxmox.BridgeName]*dhcpServer
@@ -98,7 +98,7 @@ func emptyWorld(m Model) *World {
 		firewalls: newFirewalls(), sdn: newSDN(),
 		options: map[string]string{}, mappings: map[string]*PCIMappingSpec{}, downloads: map[string]*DownloadSpec{}, pools: map[proxmox.PoolID]*pool{},
 		users: map[string]*user{}, groups: map[string]*userGroupEntry{}, roles: specialRoles(m.Version), acl: map[string][]ACLSpec{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(),
-		flocks: map[proxmox.VMID]*flock{}, ha: newHAManager(), dhcp: map[proxmox.BridgeName]*dhcpServer{}, stale: map[proxmox.VMID]bool{},
+		flocks: map[flockKey]*flock{}, ha: newHAManager(), dhcp: map[proxmox.BridgeName]*dhcpServer{}, stale: map[proxmox.VMID]bool{},
 		wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
