@@ -150,8 +150,10 @@ func suspendAll(c *call) reply {
 	}
 	return bulk{
 		call: c, typ: "qmsuspend", vms: c.members(func(v *vm) bool { return v.running }),
-		line:  func(v *vm) string { return fmt.Sprintf("Suspending VM %d", v.id) },
-		begin: func(t *task, v *vm) { c.saveState(t, v, c.stateStorage(v)) },
+		line: func(v *vm) string { return fmt.Sprintf("Suspending VM %d", v.id) },
+		begin: func(t *task, v *vm) {
+			t.lock(lockRequest{id: v.id, timeout: flockTimeout, granted: func() { c.saveState(t, v, c.stateStorage(v)) }})
+		},
 	}.run("suspendall")
 }
 

@@ -42,6 +42,7 @@ func (w *World) haTouch(sid string) {
 		return
 	}
 	w.ha.planned[sid] = true
+	w.ha.master = w.haMaster()
 	wait := w.between(haRoundSoonest, haRoundLatest)
 	if last, looked := w.ha.rounds[sid]; looked {
 		wait = max(wait, haCycle-time.Duration(float64(w.clock.Since(last))*w.speed))

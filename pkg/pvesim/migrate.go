@@ -321,21 +321,31 @@ func (w *World) carry(t *task, j migrateJob, l localVolume) {
 	v, vol := j.vm, l.volume
 	from := vol.key.id
 	w.removeVolume(vol.key)
-	if s := w.storageByID(j.storageFor(vol.storage.id)); s != nil && s != vol.storage {
-		name := string(from)[strings.LastIndexAny(string(from), ":/")+1:]
-		if dot := strings.LastIndex(name, "."); dot > 0 && vol.storage.fileBased() {
-			name = name[:dot]
-		}
-		if !s.fileBased() {
-			vol.format = "raw"
-		}
-		vol.storage, vol.key.id = s, s.volumeName(v.id, name, vol.format)
+	if s := w.storageByID(j.storageFor(vol.storage.id)); s != nil {
+		w.rename(vol, s, j)
 	}
-	vol.key.node = vol.storage.scope(j.target.Name)
 	w.addVolume(vol)
 	d := parseDrive(v.config[l.drive])
 	d.volume = vol.key.id
 	v.config[l.drive] = d.String()
 	w.migrateLog(t, "successfully imported '%s'", vol.key.id)
 	w.migrateLog(t, "volume '%s' is '%s' on the target", from, vol.key.id)
+}
+
+// rename gives a volume its storage, node and name on the target. It keeps its name unless that is taken there.
+func (w *World) rename(vol *volume, s *storage, j migrateJob) {
+	if s != vol.storage {
+		name := string(vol.key.id)[strings.LastIndexAny(string(vol.key.id), ":/")+1:]
+		if dot := strings.LastIndex(name, "."); dot > 0 && vol.storage.fileBased() {
+			name = name[:dot]
+		}
+		if !s.fileBased() {
+			vol.format = "raw"
+		}
+		vol.storage, vol.key.id = s, s.volumeName(j.vm.id, name, vol.format)
+	}
+	vol.key.node = s.scope(j.target.Name)
+	if w.volumes[vol.key] != nil {
+		vol.key.id = s.freeName(w, j.target.Name, j.vm.id, vol.format)
+	}
 }

@@ -103,6 +103,7 @@ var incidentals = []incidental{
 	{"POST /nodes/{node}/qemu/{vmid}/agent/fstrim", "trimmed", anyValue, space},
 	{"GET /cluster/ha/groups*", "nodes", commaSet, listOrder},
 	{"", "running-qemu", anyValue, debianQEMU},
+	{"POST /nodes/{node}/qemu/{vmid}/monitor", "data", anyValue, debianQEMU},
 	{"", "running-machine", anyValue, debianQEMU},
 	{"GET /cluster/ha/status/manager_status", "data.manager_status.master_node", anyValue, haHistory},
 	{"GET /cluster/ha/status/manager_status", "data.lrm_status.*", ignored, haHistory},
