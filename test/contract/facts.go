@@ -22,7 +22,8 @@ var facts = []fact{
 		addVolume(s, pvesim.VolumeSpec{ID: "shared:import/small.qcow2", Content: "import", Format: "qcow2", Size: 64 << 20})
 	}},
 	// status says so
-	{"13-trouble", haWasUsed}, {"13b-daemons-down", haWasUsed},
+	{"13-trouble", haWasUsed},
+	{"13b-daemons-down", haWasUsed},
 	{"11-pools-ha-mapping", func(s *pvesim.State) { s.HA.Master = "pve2" }},
 	// what earlier uploads left: answers show it
 	{"02b-privileges", file("local:iso/seed.iso", 40960)},

@@ -28,11 +28,18 @@ var drawn = regexp.MustCompile(strings.Join([]string{
 	`(?P<date>\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\b)`,
 }, "|"))
 
+// digestLength is that of a SHA-1 digest, the only drawn value without a sign between its characters.
+const digestLength = 40
+
 // piece is a part of a text: a literal one if kind is empty, a drawn value otherwise.
 type piece struct{ kind, text string }
 
 // pieces splits a text at its drawn values.
 func pieces(s string) []piece {
+	// Most texts are single words, and the expression is slow.
+	if len(s) < digestLength && !strings.ContainsAny(s, ":-=. ") {
+		return []piece{{text: s}}
+	}
 	var out []piece
 	last := 0
 	for _, at := range drawn.FindAllStringSubmatchIndex(s, -1) {
