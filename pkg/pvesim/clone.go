@@ -90,7 +90,9 @@ func (o *cloneOrder) check() (*clonePlan, reply) {
 		if s == nil {
 			return nil, fail("snapshot '%s' does not exist", name)
 		}
-		p.config = s.config
+		if p.config = maps.Clone(s.config); s.description != "" {
+			p.config["description"] = s.description
+		}
 	}
 	return p, o.checkPlan(p)
 }

@@ -30,7 +30,7 @@ type cloneJob struct {
 // missingVolume is a disk of the source without its volume, or "" (PVE::Storage::activate_volumes).
 func (j *cloneJob) missingVolume() proxmox.VolumeID {
 	for _, name := range j.left {
-		if d := parseDrive(j.clonePlan.config[name]); !d.cloudInit() && j.volumeAt(j.source.node, d.volume) == nil {
+		if d := parseDrive(j.config[name]); !d.cloudInit() && j.volumeAt(j.source.node, d.volume) == nil {
 			return d.volume
 		}
 	}
@@ -54,7 +54,7 @@ func (j *cloneJob) next() {
 	}
 	name := j.left[0]
 	j.left = j.left[1:]
-	d := parseDrive(j.clonePlan.config[name])
+	d := parseDrive(j.config[name])
 	from := j.volumeAt(j.source.node, d.volume)
 	switch {
 	case from == nil && !d.cloudInit():

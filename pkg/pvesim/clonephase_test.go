@@ -17,7 +17,7 @@ import (
 func (b *bubble) phases(id proxmox.VMID, until func() bool) []string {
 	var out []string
 	for !until() {
-		time.Sleep(5 * time.Millisecond)
+		b.pass(5 * time.Millisecond)
 		seen := "absent"
 		if v, there := b.world.VM(id); there {
 			drives := slices.DeleteFunc([]string{"ide2", "scsi0"}, func(name string) bool { return v.Config[name] == "" })
@@ -29,6 +29,9 @@ func (b *bubble) phases(id proxmox.VMID, until func() bool) []string {
 	}
 	return out
 }
+
+// pass lets time pass in the bubble.
+func (b *bubble) pass(d time.Duration) { <-time.After(d) }
 
 func (b *bubble) idle() bool { return b.world.RunningTasks() == 0 }
 
@@ -92,7 +95,7 @@ func TestProgressOfACopyIsLogged(t *testing.T) {
 		if lines := b.log(upid); !slices.Equal(lines, []string{"no content"}) {
 			t.Errorf("at once the log says %q", lines)
 		}
-		time.Sleep(time.Minute)
+		b.pass(time.Minute)
 		want := []string{
 			"creating a clone of VM 9100 with ID 400",
 			"create full clone of drive ide2 (shared:9100/vm-9100-cloudinit.qcow2)",
@@ -108,7 +111,7 @@ func TestProgressOfACopyIsLogged(t *testing.T) {
 		if diff := cmp.Diff(want, lines[:min(len(lines), len(want))]); diff != "" || len(lines) > 20 {
 			t.Errorf("%d lines after a minute (-want +got):\n%s", len(lines), diff)
 		}
-		time.Sleep(time.Minute)
+		b.pass(time.Minute)
 		lines = b.log(upid)
 		if end := lines[len(lines)-3:]; !slices.Equal(end, []string{"transferred 10.0 GiB of 10.0 GiB (100.00%)", "transferred 10.0 GiB of 10.0 GiB (100.00%)", "TASK OK"}) {
 			t.Errorf("the log ends with %q", end)
@@ -134,13 +137,13 @@ func TestAStoppedCloneFreesItsVMIDLast(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bubble) {
 		_, upid := b.send("pve1", "POST", "/nodes/pve1/qemu/9100/clone", "newid", "400", "full", "1", "bwlimit", "20480", "storage", "shared", "format", "raw")
-		time.Sleep(10 * time.Second)
+		b.pass(10 * time.Second)
 		path := fmt.Sprintf("/nodes/pve1/tasks/%v", upid)
 		b.expect([]probe{{"pve1", "DELETE", path, "200 OK"}, {"pve1", "DELETE", path, "200 OK"}})
 		if v, there := b.world.VM(400); !there || v.Lock != "clone" || b.idle() {
 			t.Errorf("while the worker cleans up: %+v", v)
 		}
-		time.Sleep(1100 * time.Millisecond)
+		b.pass(1100 * time.Millisecond)
 		const want = "TASK ERROR: clone failed: copy failed: command '/usr/bin/qemu-img convert -p -n -r 20480K -f qcow2 -O raw " +
 			"/mnt/pve/shared/images/9100/base-9100-disk-0.qcow2 zeroinit:/mnt/pve/shared/images/400/vm-400-disk-0.raw' failed: interrupted by signal"
 		if lines := b.log(upid); lines[len(lines)-1] != want {
@@ -189,7 +192,7 @@ func TestTwoClonesForOneVMID(t *testing.T) {
 		_, first := b.send("pve1", "POST", "/nodes/pve1/qemu/9100/clone", "newid", "400", "full", "0")
 		_, second := b.send("pve1", "POST", "/nodes/pve1/qemu/100/clone", "newid", "400")
 		for !b.idle() {
-			time.Sleep(time.Second)
+			b.pass(time.Second)
 		}
 		if lines := b.log(first); lines[len(lines)-1] != "TASK OK" {
 			t.Errorf("log of the first: %q", lines)

@@ -2,6 +2,8 @@ package pvesim_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
@@ -44,6 +46,11 @@ func TestSnapshotsOfAVM(t *testing.T) {
 	if index := a.list(path + "/snapshot/s2"); len(index) != 2 {
 		t.Errorf("index: %v", index)
 	}
+	a.ok("POST", path+"/clone", "newid", "301", "snapname", "s1")
+	if v, _ := w.VM(301); v.Config["description"] != "first" || v.Config["cores"] != "1" || v.Config["parent"] != "" {
+		t.Errorf("clone of s1: %v", v.Config)
+	}
+	a.ok("DELETE", "/nodes/pve1/qemu/301")
 	a.ok("POST", path+"/snapshot/s1/rollback")
 	if v, _ := w.VM(300); v.Config["cores"] != "1" || v.Config["name"] != "one" || v.Config["parent"] != "s1" || v.Config["description"] != "stays" || v.Lock != "" {
 		t.Errorf("after the rollback: %v", v.Config)
@@ -86,6 +93,46 @@ func TestSnapshotWithMemory(t *testing.T) {
 			t.Errorf("%d of %d volumes are left", got, volumes)
 		}
 		rebuilt.Close()
+	})
+}
+
+// byTicket sends requests as root@pam after a login.
+type byTicket struct {
+	next         http.RoundTripper
+	ticket, csrf string
+}
+
+func (x byTicket) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.AddCookie(&http.Cookie{Name: "PVEAuthCookie", Value: url.PathEscape(x.ticket)})
+	r.Header.Set("CSRFPreventionToken", x.csrf)
+	return x.next.RoundTrip(r)
+}
+
+// TestAVMDestroyedUnderASnapshot is what root can do with skiplock while the VM's memory is saved.
+func TestAVMDestroyedUnderASnapshot(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bubble) {
+		const path = "/nodes/pve1/qemu/400"
+		must(t, b.world.AddVM(pvesim.VMSpec{VMID: 400, Node: "pve1", State: "running", Config: map[string]string{"memory": "8192", "scsi0": "shared:400/vm-400-disk-0.qcow2,size=1G"}}))
+		_, login := b.send("pve1", "POST", "/access/ticket", "username", "root@pam", "password", "pvesim")
+		answer, _ := login.(map[string]any)
+		transport := byTicket{b.world.Transport("pve1"), fmt.Sprint(answer["ticket"]), fmt.Sprint(answer["CSRFPreventionToken"])}
+		root := &api{t: t, server: &pvesim.Server{URL: "https://pve"}, client: &http.Client{Transport: transport}}
+		_, upid := b.send("pve1", "POST", path+"/snapshot", "snapname", "s1", "vmstate", "1")
+		if v, _ := b.world.VM(400); v.Lock != "snapshot" {
+			t.Errorf("during the snapshot: %+v", v)
+		}
+		root.must("POST", path+"/status/stop", "skiplock", "1")
+		b.pass(2 * time.Second)
+		root.must("DELETE", path, "skiplock", "1")
+		b.pass(30 * time.Second)
+		if lines := b.log(upid); lines[len(lines)-1] != "TASK ERROR: Configuration file 'nodes/pve1/qemu-server/400.conf' does not exist" {
+			t.Errorf("log: %q", lines)
+		}
+		if _, there := b.world.VM(400); there || len(b.world.Check()) > 0 {
+			t.Errorf("left behind: %v", b.world.Check())
+		}
 	})
 }
 

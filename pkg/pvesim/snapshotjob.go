@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
@@ -71,8 +72,7 @@ func (c *call) prepareSnapshot(t *task) {
 	v.config["lock"] = "snapshot"
 	t.unlock(v.id)
 	t.undo = func(string) { c.dropSnapshot(v, s) }
-	t.after(delay, func() {
-		t.undo = nil
+	t.afterwards(v, delay, func() {
 		if s.ram != "" && c.node.StockQEMU {
 			c.dropSnapshot(v, s)
 			t.end(fmt.Sprintf("VM %d qmp command 'savevm-start' failed - The command savevm-start has not been found", v.id))
@@ -84,6 +84,17 @@ func (c *call) prepareSnapshot(t *task) {
 		s.state, v.config["parent"] = "", s.name
 		delete(v.config, "lock")
 		t.end("")
+	})
+}
+
+// afterwards goes on later with a VM that the task holds no lock file of. Only root can destroy it meanwhile, with skiplock.
+func (t *task) afterwards(v *vm, d time.Duration, do func()) {
+	t.after(d, func() {
+		if v.destroyed {
+			t.end(noConfig(v.node, v.id))
+			return
+		}
+		do()
 	})
 }
 
@@ -166,7 +177,7 @@ func deleteSnapshot() func(*call) reply {
 	}
 	return snapshotTask("qmdelsnapshot", "snapshot-delete", refusal, func(c *call, t *task, v *vm, s *snapshot) {
 		s.state = "delete"
-		t.after(c.about(snapshotDelay), func() {
+		t.afterwards(v, c.about(snapshotDelay), func() {
 			c.dropSnapshot(v, s)
 			t.end("")
 		})
@@ -178,7 +189,7 @@ func deleteSnapshot() func(*call) reply {
 func rollback() func(*call) reply {
 	return snapshotTask("qmrollback", "rollback", (*call).rollbackRefusal, func(c *call, t *task, v *vm, s *snapshot) {
 		c.powerOff(v, CauseStop)
-		t.after(c.about(snapshotDelay), func() {
+		t.afterwards(v, c.about(snapshotDelay), func() {
 			c.restore(v, s)
 			if c.flag("start") || s.ram != "" {
 				c.powerOn(v)

@@ -72,8 +72,8 @@ func (l *taskList) add(t *task) {
 
 func (l *taskList) finish(t *task) {
 	delete(l.active, t)
-	list := append(l.recent[t.node], t)
-	l.recent[t.node] = list[max(0, len(list)-recentTasks):]
+	l.recent[t.node] = append(l.recent[t.node], t)
+	l.recent[t.node] = l.recent[t.node][max(0, len(l.recent[t.node])-recentTasks):]
 }
 
 // start begins a task, runs its body, and returns its UPID. The body must end the task, at once or by a later event.
