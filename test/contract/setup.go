@@ -112,13 +112,7 @@ func (s *Setup) State() pvesim.State {
 	for _, g := range s.FirewallGroups {
 		state.Firewall.Groups = append(state.Firewall.Groups, pvesim.GroupSpec{Name: g.Group, Comment: g.Comment})
 	}
-	if len(s.Zones) > 0 {
-		state.SDN.Zones = map[string]map[string]string{}
-	}
-	for _, z := range s.Zones {
-		options := texts(z, "zone", "digest")
-		state.SDN.Zones[fmt.Sprint(z["zone"])] = options
-	}
+	state.SDN = s.network()
 	s.addRights(&state)
 	return state
 }
@@ -132,6 +126,18 @@ func (s *Setup) nodes() []pvesim.NodeSpec {
 		})
 	}
 	return out
+}
+
+// network has the zones as configured and not in force: cluster/resources of the recordings does not show them.
+func (s *Setup) network() pvesim.SDNSpec {
+	if len(s.Zones) == 0 {
+		return pvesim.SDNSpec{}
+	}
+	zones := map[string]map[string]string{}
+	for _, z := range s.Zones {
+		zones[fmt.Sprint(z["zone"])] = texts(z, "zone", "digest")
+	}
+	return pvesim.SDNSpec{Configured: &pvesim.SDNSpec{Zones: zones}}
 }
 
 // recordedDisk is the size of the file system that the recorded storages were on.
