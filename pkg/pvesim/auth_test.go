@@ -38,6 +38,7 @@ func TestLogin(t *testing.T) {
 		nobody.wants("401 authentication failure", "POST", "/access/ticket", "username", who, "password", "geheim-a")
 	}
 	nobody.wants("401 authentication failure", "POST", "/access/ticket", "username", "none@pve", "password", "")
+	nobody.wants("401 authentication failure", "POST", "/access/ticket", "username", "a@pve", "password", "geheim-a", "tfa-challenge", "x")
 	nobody.wants("400 password: property is missing and it is not optional", "POST", "/access/ticket", "username", "a@pve")
 	nobody.wants("400 privs: missing property required by 'path'", "POST", "/access/ticket", "username", "a@pve", "password", "x", "path", "/")
 }
