@@ -30,6 +30,8 @@ const (
 	configDelay = 300 * time.Millisecond
 	// resizeDelay is growing a disk.
 	resizeDelay = 400 * time.Millisecond
+	// moveDiskDelay is copying a disk to another storage.
+	moveDiskDelay = 2 * time.Second
 	// destroyDelay is removing a VM with its volumes, removeDelay removing one volume.
 	destroyDelay = 600 * time.Millisecond
 	removeDelay  = 120 * time.Millisecond

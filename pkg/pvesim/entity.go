@@ -105,6 +105,8 @@ type vm struct {
 	pending map[string]pendingValue
 	// snapshots in the order in which they were taken.
 	snapshots []*snapshot
+	// cloudInit are the options whose values on the cloud-init drive are not those of the config.
+	cloudInit map[string]staleValue
 	running   bool
 	// qemu is the state of QEMU while the process runs, for example qemuPaused.
 	qemu    string
@@ -127,6 +129,15 @@ type vm struct {
 type pendingValue struct {
 	value  string
 	delete bool
+	// force deletions free the volume of a drive.
+	force bool
+}
+
+// staleValue is what a cloud-init drive has of an option that was changed since the drive was made.
+type staleValue struct {
+	value string
+	// added options are not on the drive at all.
+	added bool
 }
 
 // vmStats is what pvestatd last broadcast of a VM.

@@ -168,7 +168,7 @@ func (w *World) media(v *vm) []Medium {
 		}
 		m := Medium{Drive: name, Volume: d.volume, Content: slices.Clone(vol.data)}
 		if d.cloudInit() {
-			m.Generated = generatedSeed(v)
+			m.Generated = v.cloudInitFiles()
 		}
 		out = append(out, m)
 	}

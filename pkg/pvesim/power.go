@@ -70,12 +70,15 @@ func (w *World) powerOn(v *vm) {
 	w.guestOn(v)
 }
 
-// powerOff ends the VM's process.
+// powerOff ends the VM's process. What waited for that becomes real when Proxmox VE itself ended it.
 func (w *World) powerOff(v *vm, cause PowerOffCause) {
 	if !v.running {
 		return
 	}
 	v.running, v.pid, v.agent = false, 0, false
+	if cause == CauseStop || cause == CauseShutdown {
+		w.applyPending(v)
+	}
 	w.changed(v)
 	w.guestOff(v, cause)
 	w.haTouchVM(v.id)

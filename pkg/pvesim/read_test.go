@@ -130,7 +130,8 @@ func TestTemplateAndCreate(t *testing.T) {
 		t.Run(string(version), func(t *testing.T) {
 			t.Parallel()
 			a := newAPI(t, pvesim.WithVersion(version))
-			a.ok("POST", "/nodes/pve1/qemu", "vmid", "100", "scsi0", "shared:1,format=qcow2", "ide2", "local-lvm:cloudinit", "tags", "b;a", "start", "1")
+			a.ok("POST", "/nodes/pve1/qemu", "vmid", "100", "scsi0", "shared:1,format=qcow2", "ide2", "local-lvm:cloudinit", "tags", "b;a")
+			a.ok("POST", "/nodes/pve1/qemu/100/status/start")
 			if r := a.do("POST", "/nodes/pve1/qemu", "vmid", "100"); r.reason != "unable to create VM 100 - VM 100 already exists on node 'pve1'" {
 				t.Errorf("VMID taken: %+v", r)
 			}
@@ -141,7 +142,7 @@ func TestTemplateAndCreate(t *testing.T) {
 			a.ok("POST", "/nodes/pve1/qemu/100/template")
 			v, _ := a.server.World.VM(100)
 			tags := map[pvesim.Version]string{pvesim.V84: "b;a", pvesim.V92: "a;b"}[version]
-			if v.Config["scsi0"] != "shared:100/base-100-disk-0.qcow2,size=1G" || v.Config["template"] != "1" || v.Config["tags"] != tags || v.Config["boot"] != "order=scsi0" {
+			if v.Config["scsi0"] != "shared:100/base-100-disk-0.qcow2,size=1G" || v.Config["template"] != "1" || v.Config["tags"] != tags || v.Config["boot"] != "order=scsi0;ide2" {
 				t.Errorf("template is %v", v.Config)
 			}
 			if broken := a.server.World.Check(); len(broken) > 0 {

@@ -80,6 +80,8 @@ type routeTable struct {
 	version Version
 	routes  []*Route
 	numeric map[string]bool
+	// options are those of a VM's config.
+	options []schema.Param
 	root    *routeNode
 }
 
@@ -96,7 +98,7 @@ func newRouteTable(v Version) *routeTable {
 	groups := [][]Route{
 		clusterRoutes(v), accessRoutes(v), poolRoutes(), mappingRoutes(),
 		nodeRoutes(v), hardwareRoutes(v), containerRoutes(), storageRoutes(v), contentRoutes(), uploadRoutes(), taskRoutes(),
-		vmRoutes(v), powerRoutes(v), firewallRoutes(), sdnRoutes(v),
+		vmRoutes(v), cloudInitRoutes(), powerRoutes(v), firewallRoutes(), sdnRoutes(v),
 		agentRoutes(v), migrateRoutes(v), bulkRoutes(v), consoleRoutes(v), haRoutes(v), cloneRoutes(), snapshotRoutes(),
 	}
 	for _, group := range groups {

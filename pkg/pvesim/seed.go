@@ -221,7 +221,7 @@ func (w *World) seedVM(s VMSpec) error {
 	}
 	for key, value := range v.config {
 		if strings.TrimRight(key, "0123456789") == "net" {
-			v.config[key] = (&change{World: w, vm: v}).normalNet(value)
+			v.config[key] = w.normalNet(value)
 		}
 	}
 	w.complete(v)
@@ -253,7 +253,8 @@ func (v *vm) seedPending(s VMSpec) {
 		v.pending[key] = pendingValue{value: value}
 	}
 	for _, key := range s.PendingDelete {
-		v.pending[key] = pendingValue{delete: true}
+		name, force := strings.CutPrefix(key, "!")
+		v.pending[name] = pendingValue{delete: true, force: force}
 	}
 }
 

@@ -159,7 +159,8 @@ type VMSpec struct {
 	Node   proxmox.NodeName  `json:"node"`
 	Pool   proxmox.PoolID    `json:"pool,omitempty"`
 	Config map[string]string `json:"config,omitempty"`
-	// Pending are changes that wait for the next start; PendingDelete are options that it will delete.
+	// Pending are changes that wait for the next start; PendingDelete are options that it will delete,
+	// with ! in front if the volume of a drive is to be freed.
 	Pending       map[string]string `json:"pending,omitempty"`
 	PendingDelete []string          `json:"pendingDelete,omitempty"`
 	// State is running, paused or stopped; empty means stopped.

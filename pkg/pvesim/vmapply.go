@@ -11,339 +11,409 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
 
-// change is one edit at work on a copy of a VM's config. Volumes are made at once and taken back when it fails; they are
-// freed only when it succeeds.
+// change is one edit at work on a copy of a VM's config. As in qemu-server every option is pending first, and then becomes
+// real: at once if the VM is stopped or the option can be changed under it. Volumes are made at once, and freed when the config
+// that no longer names them is in place.
 type change struct {
 	*World
 	vm      *vm
 	config  map[string]string
 	pending map[string]pendingValue
-	made    []volumeKey
-	freed   []volumeKey
+	// cloudInit are the values that the cloud-init drive still has.
+	cloudInit map[string]staleValue
+	// modified are the options of the edit.
+	modified map[string]bool
+	made     []volumeKey
+	freed    []volumeKey
+	log      *task
 }
 
-// apply carries the edit out, completely or not at all.
-func (w *World) apply(e *edit, v *vm) reply {
-	ch := &change{World: w, vm: v, config: maps.Clone(v.config), pending: maps.Clone(v.pending)}
+func (w *World) newChange(v *vm, log *task) *change {
+	ch := &change{World: w, vm: v, config: maps.Clone(v.config), pending: maps.Clone(v.pending), cloudInit: maps.Clone(v.cloudInit), modified: map[string]bool{}, log: log}
 	if ch.pending == nil {
 		ch.pending = map[string]pendingValue{}
 	}
-	r := ch.run(e)
-	if msg := w.writeRefusal(v, workerPID); msg != "" && !r.failed() {
-		r = fail("%s", msg)
+	if ch.cloudInit == nil {
+		ch.cloudInit = map[string]staleValue{}
 	}
-	if r.failed() {
-		for _, key := range ch.made {
-			w.removeVolume(key)
-		}
+	return ch
+}
+
+// apply carries the edit out, and tells the log what it makes; nil for none. What a running VM does not take now stays pending. So
+// do the options that were looked at before one that is refused: qemu-server writes them one by one.
+func (w *World) apply(e *edit, v *vm, log *task) reply {
+	pid := uint32(workerPID)
+	if log != nil {
+		pid = log.pid
+	}
+	if msg := w.writeRefusal(v, pid); msg != "" {
+		return fail("%s", msg)
+	}
+	ch := w.newChange(v, log)
+	if r := ch.write(e); r.failed() {
+		ch.commit()
 		return r
 	}
-	for _, key := range ch.freed {
-		w.removeVolume(key)
+	ch.cleanUp()
+	errors := map[string]string{}
+	if v.running {
+		errors = ch.hotplug()
+	} else {
+		ch.makeReal()
 	}
-	v.config, v.pending = ch.config, ch.pending
-	w.changed(v)
+	ch.commit()
+	if len(errors) > 0 {
+		r := invalid(errors)
+		r.delay = unplugPatience
+		return r
+	}
 	return ok(nil)
 }
 
-func (ch *change) run(e *edit) reply {
+// commit puts the changed config in place.
+func (ch *change) commit() {
+	for _, key := range ch.freed {
+		ch.removeVolume(key)
+	}
+	v := ch.vm
+	v.config, v.pending, v.cloudInit = ch.config, ch.pending, ch.cloudInit
+	ch.changed(v)
+}
+
+func (ch *change) logf(format string, args ...any) {
+	if ch.log != nil {
+		ch.log.logf(format, args...)
+	}
+}
+
+// write makes the whole edit pending.
+func (ch *change) write(e *edit) reply {
+	set, remove := maps.Clone(e.set), slices.Clone(e.remove)
 	for _, key := range e.revert {
-		delete(ch.pending, key)
+		if value, now := ch.config[key]; now {
+			set[key] = value
+		} else if ch.pending[key].value != "" {
+			remove = append(remove, key)
+		}
 	}
-	for _, key := range e.remove {
-		ch.remove(key, e.force)
-	}
-	for _, key := range setOrder(e.set) {
-		if r := ch.set(key, e.set[key]); r.failed() {
+	for _, key := range remove {
+		if r := ch.writeDelete(key, e); r.failed() {
 			return r
 		}
 	}
-	return ch.checkWhole(e)
+	for _, key := range ch.setOrder(set) {
+		ch.modified[key] = true
+		if r := ch.writeValue(key, set[key]); r.failed() {
+			return r
+		}
+	}
+	if value, given := e.set["boot"]; given {
+		return ch.checkBoot(value, e)
+	}
+	return reply{}
 }
 
-// setOrder puts drives before the boot order that names them.
-func setOrder(set map[string]string) []string {
+// setOrder is the order of options, the boot order last because it names the others. In qemu-server chance decides whether drives,
+// which can fail, come before the rest; here the release does.
+func (w *World) setOrder(set map[string]string) []string {
+	rank := func(key string) int {
+		switch {
+		case key == "boot":
+			return 2
+		case isDrive(key) == (w.version == V92):
+			return 0
+		}
+		return 1
+	}
 	keys := slices.Sorted(maps.Keys(set))
-	slices.SortStableFunc(keys, func(a, b string) int { return pveBool(a == "boot") - pveBool(b == "boot") })
+	slices.SortStableFunc(keys, func(a, b string) int { return rank(a) - rank(b) })
 	return keys
 }
 
-// checkWhole refuses values that do not fit together.
-func (ch *change) checkWhole(e *edit) reply {
-	if order, ok := strings.CutPrefix(e.set["boot"], "order="); ok {
-		for _, name := range strings.Split(order, ";") {
-			if ch.config[name] == "" && ch.pending[name].value == "" && name != "" {
-				return fail("invalid bootorder: device '%s' does not exist'", name)
+// checkBoot refuses a boot order that names a device that is not there.
+func (ch *change) checkBoot(value string, e *edit) reply {
+	for _, name := range bootOrder(value) {
+		if (ch.config[name] == "" && ch.pending[name].value == "") || slices.Contains(e.remove, name) {
+			return fail("invalid bootorder: device '%s' does not exist'", name)
+		}
+	}
+	if bootOrder(value) != nil && ch.config["bootdisk"] != "" {
+		ch.modified["bootdisk"] = true
+		ch.pending["bootdisk"] = pendingValue{delete: true}
+	}
+	return reply{}
+}
+
+// bootOrder are the devices of a boot option; nil for the legacy form.
+func bootOrder(value string) []string {
+	return schema.SplitList(propertyOr(value, "order", ""))
+}
+
+// writeDelete makes it pending that an option goes away. Unused volumes and tags go at once.
+func (ch *change) writeDelete(key string, e *edit) reply {
+	p, waiting := ch.pending[key]
+	waiting = waiting && !p.delete
+	value, now := ch.config[key]
+	if !now && !waiting {
+		ch.logf("cannot delete '%s' - not set in current configuration!", key)
+		return reply{}
+	}
+	if waiting && isDrive(key) {
+		ch.keepUnused(p.value)
+	}
+	delete(ch.pending, key)
+	ch.modified[key] = true
+	ch.unboot(key)
+	switch {
+	case strings.HasPrefix(key, "unused"):
+		if ch.config["protection"] == "1" {
+			return fail("can't remove unused disk '%s' - protection mode enabled", firstProperty(value))
+		}
+		id := proxmox.VolumeID(firstProperty(value))
+		if ch.vm.inSnapshot(id) {
+			return fail("unable to delete '%s' - volume is still in use (snapshot?)", id)
+		}
+		ch.free(id)
+		delete(ch.config, key)
+	case key == "tags":
+		delete(ch.config, key)
+	case isDrive(key) && ch.config["protection"] == "1":
+		return fail("can't remove drive '%s' - protection mode enabled", key)
+	default:
+		ch.pending[key] = pendingValue{delete: true, force: e.force}
+	}
+	return reply{}
+}
+
+// inSnapshot tells whether a snapshot needs the volume.
+func (v *vm) inSnapshot(id proxmox.VolumeID) bool {
+	for _, s := range v.snapshots {
+		for _, name := range drivesOf(s.config) {
+			if parseDrive(s.config[name]).volume == id {
+				return true
 			}
 		}
-	}
-	memory := ch.config["memory"]
-	if p, ok := ch.pending["memory"]; ok {
-		memory = p.value
-	}
-	if atoi(e.set["balloon"], 0) > atoi(firstProperty(memory), 512) {
-		return fail("balloon value too large (must be smaller than assigned memory)")
-	}
-	return reply{}
-}
-
-// remove takes an option away. A disk is only detached, unless it is unused already or force is given.
-func (ch *change) remove(key string, force bool) {
-	value, ok := ch.config[key]
-	if !ok {
-		delete(ch.pending, key)
-		return
-	}
-	if ch.vm.running && !hotpluggable(key) {
-		ch.pending[key] = pendingValue{delete: true}
-		return
-	}
-	delete(ch.config, key)
-	delete(ch.pending, key)
-	if isDrive(key) {
-		ch.dropDrive(value, force || strings.HasPrefix(key, "unused"))
-		ch.unboot(key)
-	}
-}
-
-// dropDrive frees the volume of a drive that is no longer in the config, or keeps it as unusedN.
-func (ch *change) dropDrive(value string, free bool) {
-	d := parseDrive(value)
-	v := ch.volumeAt(ch.vm.node, d.volume)
-	if v == nil || v.vmid != ch.vm.id {
-		return
-	}
-	if free || d.cloudInit() {
-		ch.freed = append(ch.freed, v.key)
-		return
-	}
-	for i := 0; ; i++ {
-		if key := "unused" + strconv.Itoa(i); ch.config[key] == "" {
-			ch.config[key] = string(d.volume)
-			return
-		}
-	}
-}
-
-// unboot takes a removed device out of the boot order.
-func (ch *change) unboot(name string) {
-	order, ok := strings.CutPrefix(ch.config["boot"], "order=")
-	if !ok {
-		return
-	}
-	devices := slices.DeleteFunc(strings.Split(order, ";"), func(s string) bool { return s == name })
-	ch.config["boot"] = "order=" + strings.Join(devices, ";")
-	if len(devices) == 0 {
-		ch.config["boot"] = " "
-	}
-}
-
-func (ch *change) set(key, value string) reply {
-	switch base := strings.TrimRight(key, "0123456789"); {
-	case key == "cdrom":
-		return ch.setDrive("ide2", value)
-	case isDrive(key):
-		return ch.setDrive(key, value)
-	case base == "net":
-		value = ch.normalNet(value)
-	case key == "tags":
-		value = schema.NormalTags(value)
-	case key == "description":
-		if value = strings.TrimSuffix(value, "\n"); value == "" {
-			ch.remove(key, false)
-			return reply{}
-		}
-	}
-	ch.put(key, value)
-	return reply{}
-}
-
-// put stores a value now, or for the next start when the VM runs and the option cannot change under it.
-func (ch *change) put(key, value string) {
-	delete(ch.pending, key)
-	if !ch.vm.running || hotpluggable(key) {
-		ch.config[key] = value
-		return
-	}
-	if current, ok := ch.config[key]; !ok || current != value {
-		ch.pending[key] = pendingValue{value: value}
-	}
-}
-
-// hotpluggable tells whether an option changes at once on a running VM, with PVE's default hotplug=network,disk,usb.
-func hotpluggable(key string) bool {
-	switch strings.TrimRight(key, "0123456789") {
-	case "name", "onboot", "shares", "startup", "description", "protection", "vmstatestorage", "hookscript", "tags", "template", "lock",
-		"migrate_downtime", "migrate_speed", "autostart", "freeze", "balloon", "cpuunits", "cpulimit", "net", "scsi", "virtio", "usb", "unused":
-		return true
 	}
 	return false
 }
 
+// free marks a volume for removal when it belongs to the VM and no snapshot needs it.
+func (ch *change) free(id proxmox.VolumeID) {
+	if v := ch.volumeAt(ch.vm.node, id); v != nil && v.vmid == ch.vm.id && !ch.vm.inSnapshot(id) {
+		ch.freed = append(ch.freed, v.key)
+	}
+}
+
+// boot is the boot option that will be in force.
+func (ch *change) boot() string {
+	if p, waiting := ch.pending["boot"]; waiting && !p.delete {
+		return p.value
+	}
+	return ch.config["boot"]
+}
+
+// unboot takes a device that goes away out of the boot order.
+func (ch *change) unboot(name string) {
+	order := bootOrder(ch.boot())
+	if slices.Contains(order, name) {
+		ch.modified["boot"] = true
+		ch.pending["boot"] = pendingValue{value: printBoot(slices.DeleteFunc(order, func(s string) bool { return s == name }))}
+	}
+}
+
+func printBoot(devices []string) string {
+	if len(devices) == 0 {
+		return " "
+	}
+	return "order=" + strings.Join(devices, ";")
+}
+
+// writeValue makes a new value pending.
+func (ch *change) writeValue(key, value string) reply {
+	if p := ch.pending[key]; p.value == value && value != "" {
+		return reply{}
+	}
+	if isDrive(key) {
+		return ch.writeDrive(key, value)
+	}
+	switch strings.TrimRight(key, "0123456789") {
+	case "net":
+		value = ch.normalNet(value)
+	case "tags":
+		value = schema.NormalTags(value)
+	case "vmgenid":
+		if value == "1" {
+			value = ch.newUUID()
+		}
+	case "machine":
+		value = ch.pinned(value, ch.expected("ostype"))
+	case "ostype":
+		if now := ch.expected("machine"); isWindows(value) {
+			ch.modified["machine"] = true
+			ch.pending["machine"] = pendingValue{value: ch.pinned(now, value)}
+		}
+	}
+	ch.pending[key] = pendingValue{value: storedValue(key, value)}
+	return reply{}
+}
+
+// expected is the value that an option will have.
+func (ch *change) expected(key string) string {
+	if p, waiting := ch.pending[key]; waiting {
+		return p.value
+	}
+	return ch.config[key]
+}
+
+// storedValue is how a value comes back from the config file: lines are trimmed, and an empty one is a blank. A description is
+// kept as comment lines.
+func storedValue(key, value string) string {
+	if key == "description" {
+		return strings.TrimSuffix(value, "\n")
+	}
+	if value = strings.TrimSpace(value); value == "" {
+		return " "
+	}
+	return value
+}
+
+func isWindows(ostype string) bool { return strings.HasPrefix(ostype, "w") }
+
+// pinned is the machine type with the version of QEMU, which a Windows guest keeps (check_and_pin_machine_string).
+func (w *World) pinned(machine, ostype string) string {
+	format := machineFormat(V92)
+	p, _ := format.Parse(machine)
+	prefix := map[string]string{"": "pc-i440fx-", "pc": "pc-i440fx-", "q35": "pc-q35-", "virt": "virt-"}[p["type"]]
+	if !isWindows(ostype) || prefix == "" {
+		return machine
+	}
+	version := strings.SplitN(w.qemuVersion(), ".", 3)
+	p["type"] = prefix + strings.Join(version[:2], ".")
+	return p.Print("type")
+}
+
 // normalNet writes a network device as PVE does, and draws a MAC address if none is given: also when one was there before.
-func (ch *change) normalNet(value string) string {
+func (w *World) normalNet(value string) string {
 	format := netFormat()
 	p, _ := format.Parse(value)
+	if p == nil {
+		return value
+	}
 	model, mac := p["model"], strings.ToUpper(p["macaddr"])
 	if mac == "" {
-		mac = ch.newMAC()
+		mac = w.newMAC()
 	}
 	delete(p, "macaddr")
 	p["model"] = model + "=" + mac
 	return p.Print("model")
 }
 
-// setDrive attaches, replaces or makes a drive.
-func (ch *change) setDrive(key, value string) reply {
+// keepUnused keeps the volume of a drive that is no longer in the config as unusedN. A cloud-init drive is freed.
+func (ch *change) keepUnused(value string) {
 	d := parseDrive(value)
-	old := parseDrive(ch.config[key])
-	if r := ch.prepare(key, &d); r.failed() {
-		return r
-	}
-	media := d.cdrom() && old.cdrom() && !d.cloudInit() && !old.cloudInit()
-	if ch.vm.running && !hotpluggable(key) && !media {
-		ch.pending[key] = pendingValue{value: d.String()}
-		ch.bootCDROM(key, d)
-		return reply{}
-	}
-	if previous := ch.config[key]; previous != "" && old.volume != d.volume {
-		ch.dropDrive(previous, false)
-	}
-	ch.config[key] = d.String()
-	for name, other := range ch.config {
-		if strings.HasPrefix(name, "unused") && firstProperty(other) == string(d.volume) {
-			delete(ch.config, name)
-		}
-	}
-	ch.bootCDROM(key, d)
-	return reply{}
-}
-
-// bootCDROM appends a CD-ROM drive to the boot order, as qemu-server does for every one but cloud-init's.
-func (ch *change) bootCDROM(key string, d drive) {
-	order, ok := strings.CutPrefix(ch.config["boot"], "order=")
-	if !ok || !d.cdrom() || d.cloudInit() || slices.Contains(strings.Split(order, ";"), key) {
+	v := ch.volumeAt(ch.vm.node, d.volume)
+	switch {
+	case v == nil || v.vmid != ch.vm.id:
+		return
+	case d.cloudInit():
+		ch.freed = append(ch.freed, v.key)
+		ch.cloudInit = map[string]staleValue{}
+		return
+	case d.cdrom():
 		return
 	}
-	ch.put("boot", strings.TrimSuffix("order="+order, ";")+";"+key)
-}
-
-// prepare turns the wanted value into one that names an existing volume, making it if need be.
-func (ch *change) prepare(key string, d *drive) reply {
-	if d.volume == "none" || d.volume == "cdrom" {
-		d.props["media"] = "cdrom"
-		return reply{}
-	}
-	if strings.HasPrefix(string(d.volume), "/") {
-		return fail("Only root can pass arbitrary filesystem paths. at /usr/share/perl5/PVE/Storage.pm line 651.")
-	}
-	s, msg := ch.storageFor(d.storageID(), ch.vm.node)
-	if s == nil {
-		return fail("%s", msg)
-	}
-	_, rest, _ := strings.Cut(string(d.volume), ":")
-	if rest == "cloudinit" {
-		return ch.makeCloudInit(key, d, s)
-	}
-	if gib, err := strconv.ParseFloat(rest, 64); err == nil {
-		return ch.makeDisk(d, s, diskBytes(key, gib))
-	}
-	v := ch.volumes[volumeKey{s.scope(ch.vm.node), d.volume}]
-	switch {
-	case v == nil:
-		return fail("volume '%s' does not exist", d.volume)
-	case v.content == "iso" && !d.cdrom():
-		return invalidParam(key, "explicit 'media=cdrom' is required for iso images")
-	}
-	// QEMU counts whole sectors of 512 bytes.
-	d.props["size"] = schema.FormatSize((v.size + 511) / 512 * 512)
-	return reply{}
-}
-
-func (ch *change) makeCloudInit(key string, d *drive, s *storage) reply {
-	for name, value := range ch.config {
-		if name != key && isDrive(name) && parseDrive(value).cloudInit() {
-			return fail("%s - cloud-init drive is already attached at '%s'", key, name)
+	free := ""
+	for i := 255; i >= 0; i-- {
+		switch key := "unused" + strconv.Itoa(i); ch.config[key] {
+		case string(d.volume):
+			return
+		case "":
+			free = key
 		}
 	}
-	id := ch.makeVolume(s, fmt.Sprintf("vm-%d-cloudinit", ch.vm.id), cloudInitFormat(s), cloudInitSize)
-	d.volume, d.props["media"] = id, "cdrom"
-	delete(d.props, "format")
-	return reply{}
-}
-
-// diskBytes is the size of a new disk: EFI variables and TPM state have a fixed one.
-func diskBytes(key string, gib float64) proxmox.Bytes {
-	switch key {
-	case "efidisk0":
-		return 528 << 10
-	case "tpmstate0":
-		return 4 << 20
+	if free != "" {
+		ch.config[free] = string(d.volume)
 	}
-	return proxmox.Bytes(gib * float64(1<<30))
 }
 
-func (ch *change) makeDisk(d *drive, s *storage, size proxmox.Bytes) reply {
-	if source := proxmox.VolumeID(d.props["import-from"]); source != "" {
-		v := ch.volumeAt(ch.vm.node, source)
-		if v == nil {
-			return fail("failed to stat '%s'", source)
+// cleanUp drops pending changes that change nothing (PVE::AbstractConfig::cleanup_pending).
+func (ch *change) cleanUp() {
+	for key, p := range ch.pending {
+		value, now := ch.config[key]
+		if (p.delete && !now) || (!p.delete && now && p.value == value) {
+			delete(ch.pending, key)
 		}
-		size = v.size
 	}
-	if !s.holds("images") {
-		return fail("storage '%s' does not support content-type 'images'", s.id)
-	}
-	if size > s.free(ch.vm.node) {
-		return fail("unable to create image: not enough free space on storage '%s'", s.id)
-	}
-	format := d.props["format"]
-	if format == "" || !s.fileBased() {
-		format = "raw"
-	}
-	name := s.freeName(ch.World, ch.vm.node, ch.vm.id, format)
-	_, file, _ := strings.Cut(string(name), ":")
-	ch.made = append(ch.made, volumeKey{s.scope(ch.vm.node), name})
-	ch.addVolume(&volume{key: volumeKey{s.scope(ch.vm.node), name}, storage: s, content: "images", format: format, vmid: ch.vm.id, size: size})
-	d.volume, d.props["size"] = proxmox.VolumeID(string(s.id)+":"+file), schema.FormatSize(size)
-	delete(d.props, "format")
-	delete(d.props, "import-from")
-	return reply{}
 }
 
-const cloudInitSize = proxmox.Bytes(4 << 20)
-
-func cloudInitFormat(s *storage) string {
-	if s.fileBased() {
-		return "qcow2"
+// makeReal turns all pending changes into the config of a stopped VM (vmconfig_apply_pending).
+func (ch *change) makeReal() {
+	for _, key := range slices.Sorted(maps.Keys(ch.pending)) {
+		if ch.pending[key].delete {
+			ch.drop(key)
+		}
 	}
-	return "raw"
+	regenerate := false
+	for _, key := range slices.Sorted(maps.Keys(ch.pending)) {
+		regenerate = regenerate || (isDrive(key) && parseDrive(ch.pending[key].value).cloudInit())
+		ch.put(key)
+	}
+	if regenerate {
+		ch.cloudInit = map[string]staleValue{}
+	}
 }
 
-func (ch *change) makeVolume(s *storage, name, format string, size proxmox.Bytes) proxmox.VolumeID {
-	key := volumeKey{s.scope(ch.vm.node), s.volumeName(ch.vm.id, name, format)}
-	if ch.volumes[key] == nil {
-		ch.made = append(ch.made, key)
-		ch.addVolume(&volume{key: key, storage: s, content: "images", format: format, vmid: ch.vm.id, size: size, used: size / 16})
+// drop deletes an option for which that is pending.
+func (ch *change) drop(key string) {
+	value, force := ch.config[key], ch.pending[key].force
+	delete(ch.pending, key)
+	delete(ch.config, key)
+	if !isDrive(key) {
+		return
 	}
-	ch.freed = slices.DeleteFunc(ch.freed, func(k volumeKey) bool { return k == key })
-	return key.id
+	if force {
+		ch.free(parseDrive(value).volume)
+		return
+	}
+	ch.keepUnused(value)
 }
 
-// applyPending makes waiting changes real; it is called when a stopped VM is started.
+// put gives an option its pending value.
+func (ch *change) put(key string) {
+	value := ch.pending[key].value
+	delete(ch.pending, key)
+	if isDrive(key) {
+		if previous := ch.config[key]; previous != "" && parseDrive(previous).volume != parseDrive(value).volume {
+			ch.keepUnused(previous)
+		}
+		ch.forgetUnused(value)
+	}
+	if key == "description" && value == "" {
+		delete(ch.config, key)
+		return
+	}
+	ch.config[key] = value
+}
+
+// forgetUnused removes the unusedN of a volume that is in use again.
+func (ch *change) forgetUnused(value string) {
+	volume := firstProperty(value)
+	maps.DeleteFunc(ch.config, func(key, other string) bool {
+		return strings.HasPrefix(key, "unused") && firstProperty(other) == volume
+	})
+}
+
+// applyPending makes waiting changes real; it is called when a VM is stopped or started.
 func (w *World) applyPending(v *vm) {
-	ch := &change{World: w, vm: v, config: v.config, pending: map[string]pendingValue{}}
-	for key, p := range v.pending {
-		if isDrive(key) && v.config[key] != "" {
-			ch.dropDrive(v.config[key], false)
-		}
-		delete(v.config, key)
-		if !p.delete {
-			v.config[key] = p.value
-		}
+	if len(v.pending) == 0 {
+		return
 	}
-	v.pending = nil
-	for _, key := range ch.freed {
-		w.removeVolume(key)
-	}
+	ch := w.newChange(v, nil)
+	ch.makeReal()
+	ch.commit()
+}
+
+// metaInfo is the meta option of a new VM.
+func (w *World) metaInfo() string {
+	return fmt.Sprintf("creation-qemu=%s,ctime=%d", w.qemuVersion(), w.clock.Now().Unix())
 }

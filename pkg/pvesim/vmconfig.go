@@ -28,6 +28,10 @@ func vmRoutes(v Version) []Route {
 		{Method: "PUT", Path: vmPath + "/config", handle: putConfig, permission: configPermission(), params: edit},
 		{Method: "POST", Path: vmPath + "/config", handle: postConfig, permission: configPermission(), params: post},
 		{Method: "GET", Path: vmPath + "/pending", handle: getPending, permission: audit},
+		{Method: "PUT", Path: vmPath + "/unlink", handle: unlinkDisks, permission: on("/vms/{vmid}", "VM.Config.Disk"), params: []schema.Param{
+			schema.Text("idlist").Format("pve-configid-list").Required(), schema.Boolean("force"),
+		}},
+		moveDiskRoute(),
 		{Method: "PUT", Path: vmPath + "/resize", handle: resizeDisk(), permission: on("/vms/{vmid}", "VM.Config.Disk"), params: []schema.Param{
 			schema.Text("digest").MaxLength(40), schema.Choice("disk", diskNames()...).Required(), schema.Text("size").Pattern(`\+?\d+(\.\d+)?[KMGT]?`).Required(), schema.Boolean("skiplock"),
 		}},
@@ -52,7 +56,7 @@ func (v *vm) digest() string {
 // jsonValue is a config value as the API writes it: numbers for integers and booleans, text for the rest.
 func (t *routeTable) jsonValue(key, value string) any {
 	if key == "cipassword" {
-		return "**********"
+		return hiddenPassword
 	}
 	if !schema.IsInteger(value) || !t.numeric[key] {
 		return value
@@ -66,7 +70,8 @@ func (t *routeTable) jsonValue(key, value string) any {
 
 func (t *routeTable) collectNumeric() {
 	t.numeric = map[string]bool{}
-	for _, p := range configParams(t.version) {
+	t.options = configParams(t.version)
+	for _, p := range t.options {
 		if p.Count == 0 && (p.Kind == schema.IntegerKind || p.Kind == schema.BooleanKind) {
 			t.numeric[p.Name] = true
 		}
@@ -79,6 +84,10 @@ func getConfig(c *call) reply {
 	if v == nil {
 		return missingVM(c.node.Name, c.vmid())
 	}
+	if c.has("snapshot") && c.flag("current") {
+		const msg = "cannot use 'snapshot' parameter with 'current'"
+		return invalid(map[string]string{"snapshot": msg, "current": msg})
+	}
 	if name := c.params["snapshot"]; name != "" {
 		return c.configAt(v, name)
 	}
@@ -90,6 +99,10 @@ func getConfig(c *call) reply {
 		return ok(out)
 	}
 	for key, p := range v.pending {
+		// A value that Perl takes for false is not hidden.
+		if p.delete && v.config[key] == "0" {
+			continue
+		}
 		if p.delete {
 			delete(out, key)
 		} else {
@@ -110,19 +123,30 @@ func getPending(c *call) reply {
 	}
 	out := []map[string]any{{"key": "digest", "value": v.digest()}}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		entry := map[string]any{"key": key}
-		if value, ok := v.config[key]; ok {
-			entry["value"] = c.routes.jsonValue(key, value)
-		}
-		if p, ok := v.pending[key]; ok && p.delete {
-			entry["delete"] = 1
-		} else if ok {
-			entry["pending"] = c.routes.jsonValue(key, p.value)
-		}
-		out = append(out, entry)
+		out = append(out, c.pendingEntry(v, key))
 	}
 	return ok(out)
 }
+
+// pendingEntry is an option with what waits for it: a value, or a deletion, which is 2 if it is forced.
+func (c *call) pendingEntry(v *vm, key string) map[string]any {
+	entry := map[string]any{"key": key}
+	if value, now := v.config[key]; now {
+		entry["value"] = c.routes.jsonValue(key, value)
+	}
+	switch p, waiting := v.pending[key]; {
+	case waiting && p.delete:
+		entry["delete"] = 1 + pveBool(p.force)
+	case waiting && key == "cipassword":
+		entry["pending"] = hiddenPassword + " "
+	case waiting:
+		entry["pending"] = c.routes.jsonValue(key, p.value)
+	}
+	return entry
+}
+
+// hiddenPassword stands for a cloud-init password.
+const hiddenPassword = "**********"
 
 func listVMs(c *call) reply {
 	out := []map[string]any{}

@@ -18,55 +18,153 @@ type edit struct {
 	revert []string
 	digest string
 	force  bool
+	// line is the update as the task's log shows it.
+	line string
 }
 
-// newEdit takes the parameters apart and refuses what needs no look at the VM; nil with the refusal then.
+// newEdit takes the parameters apart and refuses what needs no look at the VM; nil with the refusal then. The order of the checks
+// is that of update_vm_api in qemu-server.
 func (c *call) newEdit() (*edit, reply) {
 	e := &edit{
-		set: map[string]string{}, digest: c.params["digest"], force: c.flag("force"),
+		set: c.vmOptions(), digest: c.params["digest"], force: c.flag("force"),
 		remove: schema.SplitList(c.params["delete"]), revert: schema.SplitList(c.params["revert"]),
 	}
-	known := configParams(c.version)
-	for key, value := range c.params {
-		if schema.Lookup(known, key) != nil {
-			e.set[key] = value
-		}
-	}
-	if len(e.set)+len(e.remove)+len(e.revert) == 0 {
-		return nil, fail("no options specified")
-	}
-	for _, key := range e.remove {
-		if _, ok := e.set[key]; ok {
-			return nil, invalidParam("delete", "you can't use '-%s' and -delete %s' at the same time", key, key)
-		}
-		if schema.Lookup(known, key) == nil {
-			return nil, invalidParam("delete", "unknown option '%s'", key)
-		}
-	}
+	e.line = c.describeEdit(e)
 	if !schema.ValidSSHKeys(e.set["sshkeys"]) {
 		return nil, fail("SSH public key validation error")
 	}
-	if name := e.set["hookscript"]; name != "" {
-		return nil, invalidParam("hookscript", "script '%s' does not exist\n", name)
+	if len(e.set)+len(c.params["delete"])+len(c.params["revert"]) == 0 {
+		return nil, fail("no options specified")
+	}
+	normalOptions(e.set)
+	if r := c.checkLists(e); r.failed() {
+		return nil, r
+	}
+	if r := c.checkDrives(e.set); r.failed() {
+		return nil, r
+	}
+	if id, given := e.set["hookscript"]; given && c.volumeAt(c.node.Name, proxmox.VolumeID(id)) == nil {
+		return nil, invalidParam("hookscript", "script '%s' does not exist\n", id)
 	}
 	if r := c.mayEdit(e); r.failed() {
+		return nil, r
+	}
+	if r := c.checkVolumes(e.set); r.failed() {
 		return nil, r
 	}
 	return e, reply{}
 }
 
-// checkEdit refuses an edit of a VM that is missing, locked or changed meanwhile.
+// vmOptions are the parameters of the request that are options of a VM.
+func (c *call) vmOptions() map[string]string {
+	out := map[string]string{}
+	for key, value := range c.params {
+		if schema.Lookup(c.routes.options, key) != nil {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// maxCPUUnits is where cgroup v2 clamps the weight.
+const maxCPUUnits = 10000
+
+// normalOptions writes some options as qemu-server does before it looks at anything else.
+func normalOptions(set map[string]string) {
+	if value, given := set["cdrom"]; given {
+		set["ide2"] = value
+		delete(set, "cdrom")
+	}
+	if n := atoi(set["cpuunits"], 0); n > maxCPUUnits {
+		set["cpuunits"] = fmt.Sprint(maxCPUUnits)
+	}
+	if password := set["cipassword"]; password != "" {
+		set["cipassword"] = cryptPassword(password)
+	}
+}
+
+// checkLists checks what is to be deleted or reverted.
+func (c *call) checkLists(e *edit) reply {
+	for _, key := range e.revert {
+		if schema.Lookup(c.routes.options, key) == nil {
+			return invalidParam("revert", "unknown option '%s'", key)
+		}
+		if _, given := e.set[key]; given {
+			return invalidParam("delete", "you can't use '-%s' and '-revert %s' at the same time", key, key)
+		}
+	}
+	for i, key := range e.remove {
+		if key == "cdrom" {
+			e.remove[i] = "ide2"
+			key = "ide2"
+		}
+		if _, given := e.set[key]; given {
+			return invalidParam("delete", "you can't use '-%s' and -delete %s' at the same time", key, key)
+		}
+		if slices.Contains(e.revert, key) {
+			return invalidParam("revert", "you can't use '-delete %s' and '-revert %s' at the same time", key, key)
+		}
+		if schema.Lookup(c.routes.options, key) == nil {
+			return invalidParam("delete", "unknown option '%s'", key)
+		}
+	}
+	return reply{}
+}
+
+// describeEdit lists the parameters in the order of their names, as the task's log does.
+func (c *call) describeEdit(e *edit) string {
+	out := fmt.Sprintf("update VM %d:", c.vmid())
+	given := maps.Clone(e.set)
+	for _, name := range []string{"delete", "revert", "force", "skiplock"} {
+		if c.has(name) {
+			given[name] = c.params[name]
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		value := given[key]
+		if key == "cipassword" {
+			value = "<hidden>"
+		}
+		out += fmt.Sprintf(" -%s %s", key, value)
+	}
+	return out
+}
+
+// checkEdit refuses an edit of a VM that is missing, locked or changed meanwhile, or that does not fit its config.
 func (c *call) checkEdit(e *edit) reply {
 	v := c.vm()
 	switch {
 	case v == nil:
 		return missingVM(c.node.Name, c.vmid())
-	case v.lock() != "" && !c.flag("skiplock"):
-		return fail("VM is locked (%s)", v.lock())
 	case e.digest != "" && e.digest != v.digest():
 		return fail("checksum mismatch (file change by other user?)")
+	case v.lock() != "" && !c.flag("skiplock"):
+		return fail("VM is locked (%s)", v.lock())
+	}
+	return v.checkBalloon(e)
+}
+
+// checkBalloon refuses a balloon larger than the memory.
+func (v *vm) checkBalloon(e *edit) reply {
+	if e.set["memory"] == "" && e.set["balloon"] == "" {
+		return reply{}
+	}
+	memory := cmpOr(e.set["memory"], v.pending["memory"].value, v.config["memory"])
+	balloon := cmpOr(e.set["balloon"], v.pending["balloon"].value, v.config["balloon"])
+	if atoi(balloon, 0) > atoi(propertyOr(memory, "current", firstProperty(memory)), 512) {
+		return fail("balloon value too large (must be smaller than assigned memory)")
 	}
 	return reply{}
+}
+
+// cmpOr returns the first value that is not empty.
+func cmpOr(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
 }
 
 // underLock runs do when the VM's lock file is free; a PUT waits for it.
@@ -106,14 +204,33 @@ func putConfig(c *call) reply {
 		if r := c.checkEdit(e); r.failed() {
 			return r
 		}
-		if r := c.mayChange(e, c.vm().config); r.failed() {
-			return r
-		}
-		if r := c.apply(e, c.vm()); r.failed() {
-			return r
-		}
-		return ok(nil)
+		return c.applyChecked(e, nil)
 	})
+}
+
+// applyChecked asks for the rights that depend on the VM's config, and carries the edit out.
+func (c *call) applyChecked(e *edit, log *task) reply {
+	v := c.vm()
+	if r := c.mayChange(e, v.config); r.failed() {
+		return r
+	}
+	for _, key := range e.remove {
+		d := parseDrive(v.config[key])
+		if free := strings.HasPrefix(key, "unused") || (isDrive(key) && e.force && !d.cdrom()); !free || d.storageID() == "" {
+			continue
+		}
+		if r := c.need("/storage/"+string(d.storageID()), "Datastore.AllocateSpace"); r.failed() {
+			return r
+		}
+	}
+	return c.apply(e, v, log)
+}
+
+// unlinkDisks is PUT …/unlink: an update that deletes.
+func unlinkDisks(c *call) reply {
+	c.params["delete"] = c.params["idlist"]
+	delete(c.params, "idlist")
+	return putConfig(c)
 }
 
 // postConfig answers with a task that changes the config.
@@ -126,48 +243,30 @@ func postConfig(c *call) reply {
 		return r
 	}
 	return vmTask("qmconfig", func(c *call, t *task) {
-		t.logf("update VM %d:%s", c.vmid(), e.describe())
+		t.logf("%s", e.line)
 		t.lock(lockRequest{id: c.vmid(), timeout: flockTimeout, granted: func() {
 			t.after(c.about(configDelay), func() {
-				if r := c.checkEdit(e); r.failed() {
-					t.end(r.reason)
-					return
+				r := c.checkEdit(e)
+				if !r.failed() {
+					r = c.applyChecked(e, t)
 				}
-				if r := c.mayChange(e, c.vm().config); r.failed() {
-					t.end(r.failure())
-					return
-				}
-				t.end(c.apply(e, c.vm()).failure())
+				t.end(r.failure())
 			})
 		}})
 	})(c)
 }
 
-// failure is the text of a failed reply, for tasks; empty if it did not fail.
+// failure is the text of a failed reply, for tasks, as Perl writes an exception on one line; empty if it did not fail.
 func (r reply) failure() string {
-	if !r.failed() {
+	switch {
+	case !r.failed():
 		return ""
+	case r.status == http.StatusInternalServerError:
+		return r.reason
 	}
-	for name, text := range r.errors {
-		return fmt.Sprintf("%s: %s", name, strings.TrimSpace(text))
-	}
-	if r.status == http.StatusForbidden {
-		return fmt.Sprintf("%d %s", r.status, r.reason)
-	}
-	return r.reason
-}
-
-func (e *edit) describe() string {
-	out := ""
-	for _, key := range slices.Sorted(maps.Keys(e.set)) {
-		value := e.set[key]
-		if key == "cipassword" {
-			value = "<hidden>"
-		}
-		out += fmt.Sprintf(" -%s %s", key, value)
-	}
-	if len(e.remove) > 0 {
-		out += " -delete " + strings.Join(e.remove, ",")
+	out := fmt.Sprintf("%d %s", r.status, r.reason)
+	for _, name := range slices.Sorted(maps.Keys(r.errors)) {
+		out += fmt.Sprintf(" %s: %s", name, strings.TrimSpace(r.errors[name]))
 	}
 	return out
 }

@@ -69,7 +69,8 @@ func (c *call) mayAccessVolume(id proxmox.VolumeID) reply {
 	}
 	s := c.storageByID(proxmox.StorageID(storageID))
 	if !managed {
-		return fail("Only root can pass arbitrary filesystem paths. at /usr/share/perl5/PVE/Storage.pm line 651.")
+		line := map[Version]int{V84: 581, V92: 651}[c.version]
+		return fail("Only root can pass arbitrary filesystem paths. at /usr/share/perl5/PVE/Storage.pm line %d.", line)
 	}
 	if s == nil {
 		return fail("storage '%s' does not exist", storageID)
