@@ -103,6 +103,9 @@ func (c *call) move(t *task, d drive) string {
 	s, _ := c.storageFor(proxmox.StorageID(c.params["storage"]), c.node.Name)
 	from := c.volumeAt(v.node, d.volume)
 	ch := c.newChange(v, nil)
+	if c.version == V92 {
+		t.logf("copying volume '%s' from current storage '%s' to target storage '%s'", d.volume, d.storageID(), s.id)
+	}
 	t.logf("create full clone of drive %s (%s)", name, d.volume)
 	format := cmpOr(c.params["format"], from.format)
 	if !slices.Contains(s.diskFormats(), format) {
@@ -118,8 +121,21 @@ func (c *call) move(t *task, d drive) string {
 		ch.config = withoutVolume(ch.config, d.volume)
 		ch.freed = append(ch.freed, from.key)
 	}
+	if c.version == V92 {
+		t.logf("allocated target volume '%s'", moved.volume)
+		t.logMoved(d.volume, ch.config)
+	}
 	ch.commit()
 	return ""
+}
+
+// logMoved tells under which name the source is kept, if it is.
+func (t *task) logMoved(source proxmox.VolumeID, config map[string]string) {
+	for _, key := range numbered("unused", 256) {
+		if config[key] == string(source) {
+			t.logf("adding source volume '%s' as '%s' to config", source, key)
+		}
+	}
 }
 
 // withoutVolume drops the unusedN of a volume.

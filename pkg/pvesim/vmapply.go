@@ -21,6 +21,8 @@ type change struct {
 	pending map[string]pendingValue
 	// cloudInit are the values that the cloud-init drive still has.
 	cloudInit map[string]staleValue
+	// order is the boot order, as it is in the config and as the edit changes it. What was pending before is not looked at.
+	order []string
 	// modified are the options of the edit.
 	modified map[string]bool
 	made     []volumeKey
@@ -29,7 +31,10 @@ type change struct {
 }
 
 func (w *World) newChange(v *vm, log *task) *change {
-	ch := &change{World: w, vm: v, config: maps.Clone(v.config), pending: maps.Clone(v.pending), cloudInit: maps.Clone(v.cloudInit), modified: map[string]bool{}, log: log}
+	ch := &change{
+		World: w, vm: v, config: maps.Clone(v.config), pending: maps.Clone(v.pending), cloudInit: maps.Clone(v.cloudInit),
+		modified: map[string]bool{}, log: log, order: bootOrder(v.config["boot"]),
+	}
 	if ch.pending == nil {
 		ch.pending = map[string]pendingValue{}
 	}
@@ -204,21 +209,18 @@ func (ch *change) free(id proxmox.VolumeID) {
 	}
 }
 
-// boot is the boot option that will be in force.
-func (ch *change) boot() string {
-	if p, waiting := ch.pending["boot"]; waiting && !p.delete {
-		return p.value
-	}
-	return ch.config["boot"]
-}
-
 // unboot takes a device that goes away out of the boot order.
 func (ch *change) unboot(name string) {
-	order := bootOrder(ch.boot())
-	if slices.Contains(order, name) {
-		ch.modified["boot"] = true
-		ch.pending["boot"] = pendingValue{value: printBoot(slices.DeleteFunc(order, func(s string) bool { return s == name }))}
+	if slices.Contains(ch.order, name) {
+		ch.reorder(slices.DeleteFunc(ch.order, func(s string) bool { return s == name }))
 	}
+}
+
+// reorder makes another boot order pending.
+func (ch *change) reorder(devices []string) {
+	ch.order = devices
+	ch.modified["boot"] = true
+	ch.pending["boot"] = pendingValue{value: printBoot(devices)}
 }
 
 func printBoot(devices []string) string {

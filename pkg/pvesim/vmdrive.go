@@ -25,10 +25,8 @@ func (ch *change) writeDrive(key, value string) reply {
 		return r
 	}
 	ch.pending[key] = pendingValue{value: d.String()}
-	order := bootOrder(ch.boot())
-	if len(order) > 0 && d.cdrom() && !d.cloudInit() && !slices.Contains(order, key) {
-		ch.modified["boot"] = true
-		ch.pending["boot"] = pendingValue{value: printBoot(append(order, key))}
+	if len(ch.order) > 0 && d.cdrom() && !d.cloudInit() && !slices.Contains(ch.order, key) {
+		ch.reorder(append(ch.order, key))
 	}
 	return reply{}
 }
