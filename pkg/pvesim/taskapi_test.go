@@ -251,3 +251,30 @@ func TestAHeldLockFileIsWaitedFor(t *testing.T) {
 		t.Errorf("PUT after the release: %d %s", r.status, r.reason)
 	}
 }
+
+// TestFinishedTasksAreInTheState rebuilds a world with its history, and asks for it by the name that every node has for itself.
+func TestFinishedTasksAreInTheState(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t, finishedTasks("OK", "WARNINGS: 1"))
+	a.ok("POST", "/nodes/pve1/qemu", "vmid", "200")
+	first := a.server.World.State()
+	if len(first.Tasks) != 3 || first.Tasks[2].Exit != "OK" || len(first.Tasks[2].Log) == 0 {
+		t.Errorf("tasks in the state: %+v", first.Tasks)
+	}
+	again := newAPI(t, pvesim.FromState(first))
+	if diff := cmp.Diff(first.Tasks, again.server.World.State().Tasks); diff != "" {
+		t.Errorf("tasks differ (-first +rebuilt):\n%s", diff)
+	}
+	if got := again.list("/nodes/localhost/tasks"); len(got) != 3 || got[0]["type"] != "qmcreate" {
+		t.Errorf("tasks of localhost: %v", got)
+	}
+	upid := first.Tasks[0].UPID
+	for want, tasks := range map[string][]pvesim.TaskSpec{
+		"add task " + string(upid) + ": there is one":                                                                 {{UPID: upid}, {UPID: upid}},
+		"add task: parse task identifier \"none\": want the form UPID:node:pid:pstart:starttime:type:id:user: of PVE": {{UPID: "none"}},
+	} {
+		if _, err := pvesim.NewWorld(pvesim.FromState(pvesim.State{Tasks: tasks})); err == nil || err.Error() != want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	}
+}
