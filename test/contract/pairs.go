@@ -19,6 +19,7 @@ var drawn = regexp.MustCompile(strings.Join([]string{
 	`(?P<temporary>\.tmp(?:_dwnl)?\.\d+)`,
 	`(?P<creation>creation-qemu=[0-9.]+)`,
 	`(?P<ctime>ctime=\d+)`,
+	`(?P<crypt>\$[56]\$[./A-Za-z0-9]+\$[./A-Za-z0-9]+)`,
 	`(?P<machine>\bpc-(?:i440fx|q35)-[0-9.]+(?:\+pve\d+)?)`,
 	`(?P<qemu>QEMU version '[0-9.]+')`,
 	`(?P<moment>\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b)`,
