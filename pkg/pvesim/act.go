@@ -2,7 +2,6 @@ package pvesim
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,8 +10,7 @@ import (
 
 // Act is something done at a host, as data.
 type Act struct {
-	// Act is stop-node, start-node, cut-link, mend-link, stop-daemon, start-daemon, freeze-daemon, thaw-daemon or kill-vm: the methods of
-	// World of those names.
+	// Act is the name of what is done, for example stop-node: World has a method for each. An error of World.Do lists all.
 	Act string `json:"act"`
 	// Node that it is done at.
 	Node proxmox.NodeName `json:"node,omitempty"`
@@ -20,40 +18,92 @@ type Act struct {
 	Daemon Daemon `json:"daemon,omitempty"`
 	// VMID for kill-vm.
 	VMID proxmox.VMID `json:"vmid,omitempty"`
+	// UPID of the task for kill-worker.
+	UPID proxmox.UPID `json:"upid,omitempty"`
+	// Volume for remove-file.
+	Volume proxmox.VolumeID `json:"volume,omitempty"`
+}
+
+// deed is one kind of act: what it needs to be there, and how it is done.
+type deed struct {
+	name  string
+	needs []func(Act) error
+	do    func(Act)
+}
+
+func (w *World) deeds() []deed {
+	atNode := func(name string, do func(proxmox.NodeName)) deed {
+		return deed{name, []func(Act) error{w.needNode}, func(a Act) { do(a.Node) }}
+	}
+	atDaemon := func(name string, do func(proxmox.NodeName, Daemon)) deed {
+		return deed{name, []func(Act) error{w.needNode, needDaemon}, func(a Act) { do(a.Node, a.Daemon) }}
+	}
+	return []deed{
+		atNode("stop-node", w.StopNode), atNode("start-node", w.StartNode), atNode("cut-link", w.CutLink), atNode("mend-link", w.MendLink),
+		atDaemon("stop-daemon", w.StopDaemon), atDaemon("start-daemon", w.StartDaemon),
+		atDaemon("freeze-daemon", w.FreezeDaemon), atDaemon("thaw-daemon", w.ThawDaemon),
+		{"kill-vm", []func(Act) error{w.needVM}, func(a Act) { w.Kill(a.VMID) }},
+		{"kill-worker", []func(Act) error{w.needTask}, func(a Act) { w.KillWorker(a.UPID) }},
+		{"remove-file", []func(Act) error{w.needNode, w.needVolume}, func(a Act) { w.RemoveFile(a.Node, a.Volume) }},
+	}
 }
 
 // Do does an act. The error names what is not there, and what is.
 func (w *World) Do(a Act) error {
-	nodes := map[string]func(proxmox.NodeName){
-		"stop-node": w.StopNode, "start-node": w.StartNode, "cut-link": w.CutLink, "mend-link": w.MendLink,
-	}
-	daemons := map[string]func(proxmox.NodeName, Daemon){
-		"stop-daemon": w.StopDaemon, "start-daemon": w.StartDaemon, "freeze-daemon": w.FreezeDaemon, "thaw-daemon": w.ThawDaemon,
-	}
-	switch {
-	case a.Act == "kill-vm":
-		if _, ok := w.VM(a.VMID); !ok {
-			return fmt.Errorf("%s: no VM %d", a.Act, a.VMID)
+	var names []string
+	for _, d := range w.deeds() {
+		names = append(names, d.name)
+		if d.name != a.Act {
+			continue
 		}
-		w.Kill(a.VMID)
-	case nodes[a.Act] == nil && daemons[a.Act] == nil:
-		known := slices.Sorted(maps.Keys(nodes))
-		known = append(append(known, slices.Sorted(maps.Keys(daemons))...), "kill-vm")
-		return fmt.Errorf("act %q: want %s", a.Act, strings.Join(known, ", "))
-	case !w.hasNode(a.Node):
-		return fmt.Errorf("%s: no node %q", a.Act, a.Node)
-	case nodes[a.Act] != nil:
-		nodes[a.Act](a.Node)
-	case !slices.Contains([]Daemon{PVEProxy, PVEDaemon, PVEStatD}, a.Daemon):
-		return fmt.Errorf("%s: daemon is %q: want %s, %s or %s", a.Act, a.Daemon, PVEProxy, PVEDaemon, PVEStatD)
-	default:
-		daemons[a.Act](a.Node, a.Daemon)
+		for _, need := range d.needs {
+			if err := need(a); err != nil {
+				return fmt.Errorf("%s: %w", a.Act, err)
+			}
+		}
+		d.do(a)
+		return nil
+	}
+	return fmt.Errorf("act %q: want %s", a.Act, strings.Join(names, ", "))
+}
+
+func needDaemon(a Act) error {
+	if !slices.Contains([]Daemon{PVEProxy, PVEDaemon, PVEStatD}, a.Daemon) {
+		return fmt.Errorf("daemon is %q: want %s, %s or %s", a.Daemon, PVEProxy, PVEDaemon, PVEStatD)
 	}
 	return nil
 }
 
-func (w *World) hasNode(name proxmox.NodeName) bool {
+func (w *World) needNode(a Act) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.node(name) != nil
+	if w.node(a.Node) == nil {
+		return fmt.Errorf("no node %q", a.Node)
+	}
+	return nil
+}
+
+func (w *World) needVM(a Act) error {
+	if _, ok := w.VM(a.VMID); !ok {
+		return fmt.Errorf("no VM %d", a.VMID)
+	}
+	return nil
+}
+
+func (w *World) needTask(a Act) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.tasks.byUPID[a.UPID]; t == nil || t.done() {
+		return fmt.Errorf("no running task %q", a.UPID)
+	}
+	return nil
+}
+
+func (w *World) needVolume(a Act) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.volumeAt(a.Node, a.Volume) == nil {
+		return fmt.Errorf("no volume %q on %s", a.Volume, a.Node)
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
@@ -297,10 +298,13 @@ func TestActsAsData(t *testing.T) {
 		{`{"act":"stop-node","node":"pve2"}`, "200", "595 No route to host"},
 		{`{"act":"start-node","node":"pve2"}`, "200", "200 OK"},
 		{`{"act":"kill-vm","vmid":9002}`, "200", "200 OK"},
+		{`{"act":"kill-worker","upid":"UPID:none"}`, `400 kill-worker: no running task "UPID:none"`, "200 OK"},
+		{`{"act":"remove-file","node":"pve2","volume":"local:iso/none.iso"}`, `400 remove-file: no volume "local:iso/none.iso" on pve2`, "200 OK"},
+		{`{"act":"remove-file","node":"pve2","volume":"local-lvm:base-9002-disk-0"}`, "200", "200 OK"},
 		{`{"act":"kill-vm","vmid":99}`, "400 kill-vm: no VM 99", "200 OK"},
 		{`{"act":"stop-node","node":"pve9"}`, `400 stop-node: no node "pve9"`, "200 OK"},
 		{`{"act":"stop-daemon","node":"pve2","daemon":"sshd"}`, `400 stop-daemon: daemon is "sshd": want pveproxy, pvedaemon or pvestatd`, "200 OK"},
-		{`{"act":"burn"}`, `400 act "burn": want cut-link, mend-link, start-node, stop-node, freeze-daemon, start-daemon, stop-daemon, thaw-daemon, kill-vm`, "200 OK"},
+		{`{"act":"burn"}`, `400 act "burn": want stop-node, start-node, cut-link, mend-link, stop-daemon, start-daemon, freeze-daemon, thaw-daemon, kill-vm, kill-worker, remove-file`, "200 OK"},
 		{`{"do":"burn"}`, `400 read act: error unmarshaling JSON: while decoding JSON: json: unknown field "do"`, "200 OK"},
 	} {
 		if got := act(step.act); !strings.HasPrefix(got, step.want) {
@@ -311,6 +315,18 @@ func TestActsAsData(t *testing.T) {
 			t.Errorf("after %s: %s, want %s", step.act, got, step.config)
 		}
 	}
+}
+
+// TestWorkerIsKilledByItsTask leaves the clone half way, as kill -9 does.
+func TestWorkerIsKilledByItsTask(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bubble) {
+		_, upid := b.send("pve1", "POST", "/nodes/pve1/qemu/100/clone", "newid", "110", "full", "1")
+		must(t, b.world.Do(pvesim.Act{Act: "kill-worker", UPID: proxmox.UPID(fmt.Sprint(upid))}))
+		if b.world.RunningTasks() > 0 {
+			t.Error("the task goes on")
+		}
+	})
 }
 
 // TestStoppedNodeCanBeStartedThroughItsAddress: what is about the simulator itself answers always.
