@@ -121,6 +121,7 @@ func (n *node) hold(d Daemon, lost reply, run func() reply) *held {
 // pass lets a daemon of the host go on with a request, or answers as the pveproxy before it when it does not.
 func (w *World) pass(n *node, d Daemon, run func() reply) reply {
 	switch n.Daemons[d] {
+	case DaemonRunning:
 	case DaemonStopped:
 		return unreachable("Connection refused")
 	case DaemonFrozen:

@@ -63,12 +63,12 @@ func play(t *testing.T, steps []step, faults []pvesim.Fault, opts ...pvesim.Opti
 				upid = text
 			}
 			out.answers = append(out.answers, fmt.Sprintf("%s: %s %v", s.operation, status, data))
-			time.Sleep(s.pause)
+			elapse(s.pause)
 		}
 		for w.RunningTasks() > 0 {
-			time.Sleep(time.Minute)
+			elapse(time.Minute)
 		}
-		time.Sleep(time.Hour)
+		elapse(time.Hour)
 		out.state, out.broken = w.State(), w.Check()
 	})
 	return out

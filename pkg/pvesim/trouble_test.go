@@ -81,7 +81,7 @@ func (b *bubble) exit(via proxmox.NodeName, method, path string, params ...strin
 		b.t.Fatalf("%s %s gave no task: %v", method, path, err)
 	}
 	for {
-		time.Sleep(time.Second)
+		elapse(time.Second)
 		task, _ := b.data(id.Node, fmt.Sprintf("/nodes/%s/tasks/%s/status", id.Node, upid)).(map[string]any)
 		if exit, ok := task["exitstatus"]; ok {
 			return fmt.Sprint(exit)
@@ -100,6 +100,9 @@ func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("Authorization", s.token.Header())
 	return s.next.RoundTrip(r)
 }
+
+// elapse lets time pass, which takes none in a bubble.
+func elapse(d time.Duration) { <-time.After(d) }
 
 // after returns how much of the world's time f takes.
 func after(f func()) time.Duration {
@@ -160,14 +163,14 @@ func TestClusterKnowsOldFiguresOfSilentNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(b *bubble) {
-				time.Sleep(time.Minute)
+				elapse(time.Minute)
 				act(b.world)
-				time.Sleep(time.Minute)
+				elapse(time.Minute)
 				vm := pick(b.data("pve1", "/cluster/resources", "type", "vm"), "vmid", "status", "uptime")
 				if want := "vmid=301 status=running uptime=60"; vm[3] != want {
 					t.Errorf("a minute later: %s, want %s", vm[3], want)
 				}
-				time.Sleep(5 * time.Minute)
+				elapse(5 * time.Minute)
 				vm = pick(b.data("pve1", "/cluster/resources", "type", "vm"), "vmid", "status", "name")
 				if want := "vmid=301 status=unknown name=<nil>"; vm[3] != want {
 					t.Errorf("six minutes later: %s, want %s", vm[3], want)
@@ -230,7 +233,8 @@ func TestNoQuorum(t *testing.T) {
 			t.Errorf("a lock of the cluster file system is tried for %v", took)
 		}
 		b.expect([]probe{
-			{"pve1", "GET", "/nodes/pve1/qemu/100/config", "200 OK"}, {"pve1", "GET", "/cluster/resources", "200 OK"},
+			{"pve1", "GET", "/nodes/pve1/qemu/100/config", "200 OK"},
+			{"pve1", "GET", "/cluster/resources", "200 OK"},
 			{"pve1", "POST", "/nodes/pve1/qemu/100/status/stop", "200 OK"},
 		})
 	})
@@ -274,11 +278,15 @@ func TestPVEDaemonDown(t *testing.T) {
 		b.world.StopDaemon("pve2", pvesim.PVEDaemon)
 		const refused = "595 Connection refused"
 		b.expect([]probe{
-			{"pve1", "POST", "/nodes/pve2/qemu/200/status/start", refused}, {"pve2", "POST", "/nodes/pve2/qemu/200/status/start", refused},
-			{"pve1", "GET", "/nodes/pve2/qemu/200/status/current", refused}, {"pve2", "GET", "/nodes/pve2/storage/local/content", refused},
+			{"pve1", "POST", "/nodes/pve2/qemu/200/status/start", refused},
+			{"pve2", "POST", "/nodes/pve2/qemu/200/status/start", refused},
+			{"pve1", "GET", "/nodes/pve2/qemu/200/status/current", refused},
+			{"pve2", "GET", "/nodes/pve2/storage/local/content", refused},
 			{"pve2", "POST", "/access/ticket", refused},
-			{"pve1", "GET", "/nodes/pve2/qemu/200/config", "200 OK"}, {"pve2", "GET", "/nodes/pve2/tasks", "200 OK"},
-			{"pve2", "GET", "/nodes/pve2/status", "200 OK"}, {"pve2", "GET", "/version", "200 OK"},
+			{"pve1", "GET", "/nodes/pve2/qemu/200/config", "200 OK"},
+			{"pve2", "GET", "/nodes/pve2/tasks", "200 OK"},
+			{"pve2", "GET", "/nodes/pve2/status", "200 OK"},
+			{"pve2", "GET", "/version", "200 OK"},
 			{"pve2", "POST", "/nodes/pve1/qemu/100/status/start", "200 OK"},
 		})
 		b.world.StartDaemon("pve2", pvesim.PVEDaemon)
@@ -291,7 +299,8 @@ func TestPVEProxyDown(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.world.StopDaemon("pve3", pvesim.PVEProxy)
 		b.expect([]probe{
-			{"pve1", "GET", "/nodes/pve3/qemu", "595 Connection refused"}, {"pve1", "DELETE", "/nodes/pve3/qemu/300", "595 Connection refused"},
+			{"pve1", "GET", "/nodes/pve3/qemu", "595 Connection refused"},
+			{"pve1", "DELETE", "/nodes/pve3/qemu/300", "595 Connection refused"},
 			{"pve3", "GET", "/version", `0 Get "https://pve/api2/json/version?": dial tcp: connect to pve3: connection refused`},
 			{"pve1", "GET", "/cluster/resources", "200 OK"},
 		})
@@ -337,7 +346,7 @@ func TestFrozenDaemonThatIsThawedInTime(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.world.FreezeDaemon("pve1", pvesim.PVEProxy)
 		go func() {
-			time.Sleep(time.Minute)
+			elapse(time.Minute)
 			b.world.ThawDaemon("pve1", pvesim.PVEProxy)
 		}()
 		took := after(func() { b.expect([]probe{{"pve1", "GET", "/version", "200 OK"}}) })
@@ -353,7 +362,7 @@ func TestRequestsOfStoppedDaemonsAreLost(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.world.FreezeDaemon("pve3", pvesim.PVEDaemon)
 		go func() {
-			time.Sleep(time.Second)
+			elapse(time.Second)
 			b.world.StopDaemon("pve3", pvesim.PVEDaemon)
 			b.world.StartDaemon("pve3", pvesim.PVEDaemon)
 		}()
