@@ -285,7 +285,7 @@ func (o *cloneOrder) begin(t *task) {
 	if o.version == V92 {
 		t.logf("creating a clone of VM %d with ID %d", p.source.id, o.newID)
 	}
-	if o.vms[o.newID] != nil {
+	if o.hasGuest(o.newID) {
 		t.end(fmt.Sprintf("close (rename) atomic file '/etc/pve/nodes/%s/qemu-server/%d.conf' failed: File exists", o.node.Name, o.newID))
 		return
 	}

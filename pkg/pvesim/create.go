@@ -45,8 +45,8 @@ func createVM(c *call) reply {
 
 // vmidTaken is why no VM can be made with the ID, or "".
 func (w *World) vmidTaken(id proxmox.VMID) string {
-	if other := w.vms[id]; other != nil {
-		return fmt.Sprintf("unable to create VM %d - VM %d already exists on node '%s'", id, id, other.node)
+	if msg := w.taken(id); msg != "" {
+		return fmt.Sprintf("unable to create VM %d - %s", id, msg)
 	}
 	return ""
 }

@@ -19,6 +19,7 @@ func (w *World) state() State {
 	for _, n := range w.nodes {
 		spec := n.NodeSpec
 		spec.Offline, spec.Bridges, spec.Daemons = !n.online, slices.Clone(n.Bridges), maps.Clone(n.Daemons)
+		spec.PCI = slices.Clone(n.PCI)
 		if len(spec.Daemons) == 0 {
 			spec.Daemons = nil
 		}

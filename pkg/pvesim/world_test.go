@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
@@ -28,6 +29,10 @@ func must(tb testing.TB, err error) {
 func TestAWorldIsRebuiltFromItsState(t *testing.T) {
 	t.Parallel()
 	first := newWorld(t)
+	must(t, first.AddContainer(pvesim.ContainerSpec{VMID: 300, Node: "pve2", Pool: "capi", Name: "ct", Tags: "x", State: "running"}))
+	must(t, first.AddStorage(pvesim.StorageSpec{ID: "tank", Type: "zfspool", Options: map[string]string{"pool": "tank"}}))
+	first.AddPool(pvesim.PoolSpec{ID: "capi/sub", Comment: "nested", Storages: []proxmox.StorageID{"tank"}})
+	first.AddDownload(pvesim.DownloadSpec{URL: "http://files/a.iso", Data: []byte("image")})
 	first.AddToken(pvesim.TokenSpec{User: "capi@pve", Name: "t1", Privileges: map[string][]string{"/pool/capi": {"VM.Audit"}}})
 	written, err := yaml.Marshal(first.State())
 	must(t, err)
@@ -35,6 +40,20 @@ func TestAWorldIsRebuiltFromItsState(t *testing.T) {
 	must(t, yaml.UnmarshalStrict(written, &read))
 	if diff := cmp.Diff(first.State(), newWorld(t, pvesim.FromState(read)).State()); diff != "" {
 		t.Errorf("the world differs (-first +rebuilt):\n%s", diff)
+	}
+}
+
+func TestTheStateOfTheClusterIsKept(t *testing.T) {
+	t.Parallel()
+	s := newWorld(t).State()
+	s.Options = map[string]string{"mac_prefix": "AA:BB:CC", "next-id": "lower=500"}
+	s.PCI = []pvesim.PCIMappingSpec{{ID: "gpu", Map: []string{"node=pve1,path=0000:01:00.0,id=10de:2204"}, Mdev: true}}
+	s.Nodes[0].PCI = []pvesim.PCIDeviceSpec{{ID: "0000:01:00.0", Vendor: "0x10de", Device: "0x2204"}}
+	s.Volumes = append(s.Volumes, pvesim.VolumeSpec{
+		ID: "shared:backup/vzdump-qemu-1-x.vma", Content: "backup", Format: "vma", VMID: 1, Size: 5, Used: 1, Notes: "n", Protected: true,
+	})
+	if diff := cmp.Diff(s, newWorld(t, pvesim.FromState(s)).State()); diff != "" {
+		t.Errorf("the world differs (-want +got):\n%s", diff)
 	}
 }
 
