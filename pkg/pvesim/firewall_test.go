@@ -271,3 +271,34 @@ func TestAnAddressInTheIPFiltersOfTwoVMsIsFound(t *testing.T) {
 		t.Errorf("broken: %s", got)
 	}
 }
+
+func TestNamesThatDifferInCaseAloneAreOne(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.must("POST", "/cluster/firewall/groups", "group", "Workers")
+	a.expect("500 no such security group 'Workers'", "GET", "/cluster/firewall/groups/Workers")
+	a.must("POST", "/cluster/firewall/groups/workers", "type", "in", "action", "DROP")
+	a.must("POST", "/cluster/firewall/groups", "group", "WORKERS")
+	if got := a.must("GET", "/cluster/firewall/groups/workers").([]any); len(got) != 1 {
+		t.Errorf("rules are %v", got)
+	}
+	a.must("POST", "/cluster/firewall/ipset", "name", "nodes")
+	a.must("POST", "/cluster/firewall/ipset/nodes", "cidr", "10.0.0.1")
+	a.must("POST", "/cluster/firewall/ipset", "name", "Nodes")
+	if got := a.must("GET", "/cluster/firewall/ipset/nodes").([]any); len(got) != 1 {
+		t.Errorf("entries are %v", got)
+	}
+}
+
+func TestOptionsOfAHostHaveItsLimits(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	const options = "/nodes/pve1/firewall/options"
+	a.expect("400 map[nf_conntrack_max:value must have a minimum value of 32768]", "PUT", options, "nf_conntrack_max", "5")
+	a.must("PUT", options, "nf_conntrack_max", "40000", "nf_conntrack_helpers", "ftp,sip")
+	got := a.object(options)
+	delete(got, "digest")
+	if diff := cmp.Diff(map[string]any{"nf_conntrack_max": 40000.0, "nf_conntrack_helpers": "ftp,sip"}, got); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+}

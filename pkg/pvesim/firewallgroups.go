@@ -1,6 +1,8 @@
 package pvesim
 
 import (
+	"strings"
+
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/firewall"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
@@ -51,7 +53,10 @@ func createGroup(c *call) reply {
 	if file.Groups[name] != nil {
 		return invalidParam("group", "Security group '%s' already exists", name)
 	}
-	file.AddGroup(name, &firewall.Group{Comment: firewall.Comment(c.params["comment"])})
+	// The file is read without regard to case: a group that differs in case alone is the one that there is.
+	if file.Groups[strings.ToLower(name)] == nil {
+		file.AddGroup(name, &firewall.Group{Comment: firewall.Comment(c.params["comment"])})
+	}
 	return ok(nil)
 }
 

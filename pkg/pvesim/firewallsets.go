@@ -56,7 +56,10 @@ func (p firewallPlace) createSet(c *call) reply {
 	if c.has("comment") {
 		set.Comment = firewall.Comment(c.params["comment"])
 	}
-	file.AddIPSet(name, set)
+	// As with groups, a set that differs in case alone is the one that there is.
+	if file.IPSets[strings.ToLower(name)] == nil {
+		file.AddIPSet(name, set)
+	}
 	p.keep(c, file)
 	return ok(nil)
 }
