@@ -187,7 +187,7 @@ func (p firewallPlace) updateAlias(c *call) reply {
 	if _, exists := file.Aliases[strings.ToLower(name)]; !exists {
 		return invalidParam("name", "no such alias")
 	}
-	if to != "" && strings.ToLower(to) != strings.ToLower(name) {
+	if to != "" && !strings.EqualFold(to, name) {
 		if _, exists := file.Aliases[strings.ToLower(to)]; exists {
 			return invalidParam("name", "alias '%s' already exists", to)
 		}

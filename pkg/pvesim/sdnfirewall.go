@@ -1,6 +1,8 @@
 package pvesim
 
 import (
+	"net/http"
+
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/firewall"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
@@ -19,7 +21,7 @@ func vnetFirewallRoutes(v Version) []Route {
 	out := append(p.rules().routes(), p.optionRoutes(vnetFirewallOptions())...)
 	for i := range out {
 		privileges := []string{"SDN.Allocate"}
-		if out[i].Method == "GET" {
+		if out[i].Method == http.MethodGet {
 			privileges = []string{"SDN.Audit", "SDN.Allocate"}
 		}
 		out[i].handle = onVNet(out[i].handle, privileges...)

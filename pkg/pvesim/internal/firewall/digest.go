@@ -1,7 +1,7 @@
 package firewall
 
 import (
-	"crypto/sha1" //nolint:gosec // the digest of pve-firewall, which is no secret
+	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -10,7 +10,7 @@ import (
 
 // Digest is the SHA-1 of a list of objects, by which pve-firewall tells that a section was changed. Keys count in their order.
 func Digest(objects ...map[string]string) string {
-	sum := sha1.New() //nolint:gosec // see above
+	sum := sha1.New()
 	for _, o := range objects {
 		for _, key := range slices.Sorted(maps.Keys(o)) {
 			_, _ = fmt.Fprintf(sum, "%s:%s\n", key, o[key])

@@ -87,7 +87,7 @@ func TestKindsOfZones(t *testing.T) {
 		"unexpected property 'asn'missing value for required option 'token'" {
 		t.Errorf("others: %q", got)
 	}
-	if (Section{}).OnNode("pve1") != true || (Section{"nodes": "pve2"}).OnNode("pve1") {
+	if !(Section{}).OnNode("pve1") || (Section{"nodes": "pve2"}).OnNode("pve1") {
 		t.Error("nodes of a zone are not kept to")
 	}
 }
