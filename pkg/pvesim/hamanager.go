@@ -148,7 +148,7 @@ func (w *World) haFollow(s *haService, v *vm, j haJob) {
 func (w *World) haWork(v *vm, do func()) {
 	at := v.node
 	w.after(w.between(haWorkSoonest, haWorkLatest), func() {
-		if n := w.node(at); !v.destroyed && v.node == at && n.online && w.haManaged(v.id) {
+		if n := w.node(at); n != nil && n.online && !v.destroyed && v.node == at && w.haManaged(v.id) {
 			do()
 		}
 	})
@@ -199,7 +199,7 @@ func (w *World) haFence(sid string, s *haService, v *vm) {
 	w.after(haFenceDelay, func() {
 		defer w.haTouch(sid)
 		target := w.haNode(sid, v)
-		if n := w.node(lost); v.node != lost || n.online || w.ha.services[sid] != s || target == nil {
+		if n := w.node(lost); v.node != lost || n == nil || n.online || w.ha.services[sid] != s || target == nil {
 			s.state = haStopped
 			return
 		}

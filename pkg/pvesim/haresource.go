@@ -71,7 +71,8 @@ func section(options map[string]string, numeric ...string) map[string]any {
 
 func (c *call) haResource(sid string) map[string]any {
 	out := section(c.ha.resources[sid], "max_restart", "max_relocate", "failback")
-	out["sid"], out["type"], out["digest"] = sid, sid[:strings.Index(sid, ":")], sectionsDigest(c.ha.resources)
+	kind, _, _ := strings.Cut(sid, ":")
+	out["sid"], out["type"], out["digest"] = sid, kind, sectionsDigest(c.ha.resources)
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -113,7 +114,8 @@ func (c *call) haServiceEntry(sid string) map[string]any {
 }
 
 func (c *call) haServiceNode(sid string) proxmox.NodeName {
-	if v := c.vms[toVMID(sid[len("vm:"):])]; v != nil {
+	_, number, _ := strings.Cut(sid, ":")
+	if v := c.vms[toVMID(number)]; v != nil {
 		return v.node
 	}
 	if s := c.ha.services[sid]; s != nil {

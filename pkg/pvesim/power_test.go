@@ -61,7 +61,7 @@ func TestPauseAndResume(t *testing.T) {
 	}
 	for _, act := range []string{"suspend", "resume", "reset", "reboot"} {
 		a.expect("500 VM 100 not running", "POST", vm+"/status/"+act)
-		a.expect("500 Configuration file 'nodes/pve1/qemu-server/199.conf' does not exist", "POST", "/nodes/pve1/qemu/199/status/"+act)
+		a.expect("500 unable to find configuration file for VM 199 on node 'pve1'", "POST", "/nodes/pve1/qemu/199/status/"+act)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestSuspendToDisk(t *testing.T) {
 	if exit := a.exit("POST", vm+"/status/stop"); exit != "OK" {
 		t.Errorf("stop of a suspended VM: %s", exit)
 	}
-	if got := a.logOf("POST", vm+"/status/start"); got != "Resuming suspended VM / Resumed VM, removing state / TASK OK" {
+	if got := a.logOf("POST", vm+"/status/resume"); got != "Resuming suspended VM / Resumed VM, removing state / TASK OK" {
 		t.Errorf("start of a suspended VM: %s", got)
 	}
 	if config = a.object(vm + "/config"); config["lock"] != nil || config["vmstate"] != nil {

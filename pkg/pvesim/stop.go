@@ -85,7 +85,7 @@ func (w *World) stopVM(t *task, j stopJob) {
 func (j stopJob) alreadyOff(t *task, v *vm) bool {
 	switch {
 	case v == nil:
-		t.end(fmt.Sprintf("unable to find configuration file for VM %d on node '%s'", j.id, j.node.Name))
+		t.end(notOnNode(j.node.Name, j.id))
 	case !v.running:
 		t.end("")
 	case v.lock() != "" && !j.skipLock:
@@ -94,6 +94,22 @@ func (j stopJob) alreadyOff(t *task, v *vm) bool {
 		return false
 	}
 	return true
+}
+
+// notOnNode is how check_running of qemu-server says that there is no such VM.
+func notOnNode(name proxmox.NodeName, id proxmox.VMID) string {
+	return fmt.Sprintf("unable to find configuration file for VM %d on node '%s'", id, name)
+}
+
+// mustRun refuses what only a running VM can do.
+func (c *call) mustRun() reply {
+	switch v := c.vm(); {
+	case v == nil:
+		return fail("%s", notOnNode(c.node.Name, c.vmid()))
+	case !v.running:
+		return fail("VM %d not running", v.id)
+	}
+	return reply{}
 }
 
 // shutdownRequest is POST …/status/shutdown. A paused guest cannot react.
@@ -213,13 +229,10 @@ func (w *World) afterShutdown(t *task, v *vm, j stopJob) {
 
 // rebootRequest is POST …/status/reboot: a shutdown and a start.
 func rebootRequest(c *call) reply {
-	v := c.vm()
-	switch {
-	case v == nil:
-		return missingVM(c.node.Name, c.vmid())
-	case !v.running:
-		return fail("VM %d not running", v.id)
-	case c.paused():
+	if r := c.mustRun(); r.failed() {
+		return r
+	}
+	if c.paused() {
 		return fail("VM is paused - cannot shutdown")
 	}
 	return vmTask("qmreboot", func(c *call, t *task) {
@@ -230,11 +243,8 @@ func rebootRequest(c *call) reply {
 // resetVM is POST …/status/reset: the guest loses its power, the process stays.
 func resetVM(c *call) reply {
 	v := c.vm()
-	switch {
-	case v == nil:
-		return missingVM(c.node.Name, c.vmid())
-	case !v.running:
-		return fail("VM %d not running", v.id)
+	if r := c.mustRun(); r.failed() {
+		return r
 	}
 	return vmTask("qmreset", func(c *call, t *task) {
 		t.lock(lockRequest{id: v.id, timeout: flockTimeout, granted: func() {

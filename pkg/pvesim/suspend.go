@@ -11,12 +11,10 @@ import (
 // suspendRequest is POST …/status/suspend: it stops the CPUs or, with todisk, saves the VM's memory and ends the process.
 func suspendRequest(c *call) reply {
 	v := c.vm()
-	switch {
-	case v == nil:
-		return missingVM(c.node.Name, c.vmid())
-	case !v.running:
-		return fail("VM %d not running", v.id)
-	case c.flag("todisk"):
+	if r := c.mustRun(); r.failed() {
+		return r
+	}
+	if c.flag("todisk") {
 		return c.suspendToDisk(v)
 	}
 	return c.pauseTask("qmpause", v, qemuPaused)
@@ -25,13 +23,11 @@ func suspendRequest(c *call) reply {
 // resumeRequest is POST …/status/resume. Resuming a running VM does nothing.
 func resumeRequest(c *call) reply {
 	v := c.vm()
-	switch {
-	case v == nil:
-		return missingVM(c.node.Name, c.vmid())
-	case v.lock() == "suspended" && !v.running:
-		return vmTask("qmstart", func(c *call, t *task) { c.startVM(t, startJob{node: c.node, id: v.id}) })(c)
-	case !v.running:
-		return fail("VM %d not running", v.id)
+	if v != nil && v.lock() == "suspended" && !v.running {
+		return vmTask("qmresume", func(c *call, t *task) { c.startVM(t, startJob{node: c.node, id: v.id}) })(c)
+	}
+	if r := c.mustRun(); r.failed() {
+		return r
 	}
 	return c.pauseTask("qmresume", v, qemuRunning)
 }
@@ -53,6 +49,9 @@ func (c *call) pauseTask(typ string, v *vm, state string) reply {
 }
 
 func (c *call) suspendToDisk(v *vm) reply {
+	if c.haManaged(v.id) {
+		return fail("Cannot suspend HA managed VM to disk")
+	}
 	if path := "/vms/" + v.id.String(); !c.mayAny(c.who, path, "VM.Config.Disk") {
 		return denied(path, "VM.Config.Disk")
 	}
@@ -64,9 +63,6 @@ func (c *call) suspendToDisk(v *vm) reply {
 	s := c.stateStorage(v)
 	if path := "/storage/" + string(s); !c.mayAny(c.who, path, "Datastore.AllocateSpace") {
 		return denied(path, "Datastore.AllocateSpace")
-	}
-	if c.haManaged(v.id) {
-		return fail("Cannot suspend HA managed VM to disk")
 	}
 	return vmTask("qmsuspend", func(c *call, t *task) {
 		t.lock(lockRequest{id: v.id, timeout: flockTimeout, granted: func() { c.saveState(t, v, s) }})
