@@ -29,11 +29,26 @@ type agentEndpoint struct {
 func agentEndpoints() []agentEndpoint {
 	audit, files, power := []string{"VM.GuestAgent.Audit"}, []string{"VM.GuestAgent.FileSystemMgmt"}, []string{"VM.PowerMgmt"}
 	return []agentEndpoint{
-		{"fsfreeze-freeze", "POST", files}, {"fsfreeze-status", "POST", append(slices.Clone(audit), files...)}, {"fsfreeze-thaw", "POST", files},
-		{"fstrim", "POST", files}, {"get-fsinfo", "GET", audit}, {"get-host-name", "GET", audit}, {"get-memory-block-info", "GET", audit},
-		{"get-memory-blocks", "GET", audit}, {"get-osinfo", "GET", audit}, {"get-time", "GET", audit}, {"get-timezone", "GET", audit},
-		{"get-users", "GET", audit}, {"get-vcpus", "GET", audit}, {"info", "GET", audit}, {"network-get-interfaces", "GET", audit}, {"ping", "POST", audit},
-		{"shutdown", "POST", power}, {"suspend-disk", "POST", power}, {"suspend-hybrid", "POST", power}, {"suspend-ram", "POST", power},
+		{"fsfreeze-freeze", "POST", files},
+		{"fsfreeze-status", "POST", append(slices.Clone(audit), files...)},
+		{"fsfreeze-thaw", "POST", files},
+		{"fstrim", "POST", files},
+		{"get-fsinfo", "GET", audit},
+		{"get-host-name", "GET", audit},
+		{"get-memory-block-info", "GET", audit},
+		{"get-memory-blocks", "GET", audit},
+		{"get-osinfo", "GET", audit},
+		{"get-time", "GET", audit},
+		{"get-timezone", "GET", audit},
+		{"get-users", "GET", audit},
+		{"get-vcpus", "GET", audit},
+		{"info", "GET", audit},
+		{"network-get-interfaces", "GET", audit},
+		{"ping", "POST", audit},
+		{"shutdown", "POST", power},
+		{"suspend-disk", "POST", power},
+		{"suspend-hybrid", "POST", power},
+		{"suspend-ram", "POST", power},
 	}
 }
 

@@ -14,25 +14,20 @@ const lastNextID proxmox.VMID = 1_000_000
 
 // optionParams are those of PUT /cluster/options: the keys of datacenter.cfg.
 func optionParams(v Version) []schema.Param {
-	scheduling := []string{"basic", "static", "dynamic"}
-	if v == V84 {
-		scheduling = scheduling[:2]
-	}
-	id := func(name string) schema.Param { return schema.Integer(name).Min(100).Max(999999999) }
 	tag := `[a-zA-Z0-9_][a-zA-Z0-9_\-+.]*`
 	out := []schema.Param{
 		schema.Text("bwlimit").Of(properties("", schema.Number("clone").Min(0), schema.Number("default").Min(0), schema.Number("migration").Min(0),
 			schema.Number("move").Min(0), schema.Number("restore").Min(0))),
 		schema.Text("consent-text").MaxLength(65536), schema.Choice("console", "applet", "vv", "html5", "xtermjs"),
-		schema.Text("crs").Of(schema.PropertyString{Params: []schema.Param{schema.Choice("ha", scheduling...), schema.Boolean("ha-rebalance-on-start")}, Open: v != V84}),
+		schema.Text("crs").Of(schedulingFormat(v)),
 		schema.Text("delete").Format("pve-configid-list"), schema.Text("description").MaxLength(65536), schema.Text("email_from").Format("email-opt"),
 		schema.Choice("fencing", "watchdog", "hardware", "both"),
 		schema.Text("ha").Of(properties("", schema.Choice("shutdown_policy", "freeze", "failover", "conditional", "migrate").Required())),
 		schema.Text("http_proxy").Pattern(`http://.*`), schema.Choice("keyboard", keyboards()...), schema.Choice("language", languages()...),
 		schema.Text("mac_prefix").Format("mac-prefix"), schema.Integer("max_workers").Min(1),
 		schema.Text("migration").Of(properties("type", schema.Choice("type", "secure", "insecure").Required(), schema.Text("network"))),
-		schema.Boolean("migration_unsecure"), schema.Text("next-id").Of(properties("", id("lower"), id("upper"))),
-		schema.Text("notify").Of(schema.PropertyString{Open: true}), schema.Text("registered-tags").Pattern("(?:" + tag + ";)*" + tag),
+		schema.Boolean("migration_unsecure"), schema.Text("next-id").Of(properties("", schema.Integer("lower"), schema.Integer("upper"))),
+		schema.Text("notify").Of(notifyFormat()), schema.Text("registered-tags").Pattern("(?:" + tag + ";)*" + tag),
 		schema.Text("tag-style").Of(properties("", schema.Boolean("case-sensitive"), schema.Text("color-map"), schema.Choice("ordering", "config", "alphabetical"),
 			schema.Choice("shape", "full", "circle", "dense", "none"))),
 		schema.Text("u2f").Of(properties("", schema.Text("appid"), schema.Text("origin"))),
@@ -44,6 +39,24 @@ func optionParams(v Version) []schema.Param {
 			schema.Text("replication").Of(properties("type", schema.Choice("type", "secure", "insecure").Required(), schema.Text("network"))))
 	}
 	return out
+}
+
+// schedulingFormat is that of the cluster resource scheduler's settings.
+func schedulingFormat(v Version) schema.PropertyString {
+	if v == V84 {
+		return properties("", schema.Choice("ha", "basic", "static"), schema.Boolean("ha-rebalance-on-start"))
+	}
+	const rebalance = "ha-auto-rebalance"
+	return properties("", schema.Choice("ha", "basic", "static", "dynamic"), schema.Boolean("ha-rebalance-on-start"), schema.Boolean(rebalance),
+		schema.Number(rebalance+"-hold-duration").Min(0).Requires(rebalance), schema.Number(rebalance+"-margin").Min(0).Max(100).Requires(rebalance),
+		schema.Choice(rebalance+"-method", "bruteforce", "topsis").Requires(rebalance),
+		schema.Number(rebalance+"-threshold").Min(0).Max(100).Requires(rebalance))
+}
+
+func notifyFormat() schema.PropertyString {
+	return properties("", schema.Choice("fencing", "always", "never"), schema.Choice("package-updates", "auto", "always", "never"),
+		schema.Choice("replication", "always", "never"), schema.Text("target-fencing"), schema.Text("target-package-updates"),
+		schema.Text("target-replication"))
 }
 
 func properties(first string, params ...schema.Param) schema.PropertyString {

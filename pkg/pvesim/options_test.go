@@ -16,7 +16,7 @@ func TestDatacenterOptions(t *testing.T) {
 		asked{get, `"keyboard":"de","mac_prefix":"BC:24:11","max_workers":3,"next-id":{"lower":"500","upper":"502"}`},
 		asked{"GET /cluster/nextid", `"500"`},
 		asked{"GET /cluster/nextid vmid=100", `"100"`},
-		asked{set + "next-id=lower=5", "map[next-id:invalid format - format error\nnext-id.lower: value must have a minimum value of 100"},
+		asked{set + "next-id=lower=x", "map[next-id:invalid format - format error\nnext-id.lower: type check ('integer') failed - got 'x'"},
 		asked{set + "keyboard=klingon", "does not have a value in the enumeration"},
 		asked{set + "tag-style=shape=dense,ordering=config registered-tags=x;y", "200 OK"},
 		asked{get, `"registered-tags":["x","y"],"tag-style":{"ordering":"config","shape":"dense"}`},

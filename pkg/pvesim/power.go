@@ -32,7 +32,7 @@ func powerRoutes(v Version) []Route {
 
 func startParams(v Version) []schema.Param {
 	out := []schema.Param{
-		schema.Boolean("skiplock"), schema.Integer("timeout").Min(0), schema.Text("machine"), schema.Text("force-cpu"),
+		schema.Boolean("skiplock"), schema.Integer("timeout").Min(0), schema.Text("machine").Of(machineFormat(v)), schema.Text("force-cpu"),
 		schema.Text("migratedfrom").Format("pve-node"), schema.Text("migration_network").Format("CIDR"),
 		schema.Choice("migration_type", "secure", "insecure"), schema.Text("nets-host-mtu").Pattern(`net\d+=\d+(,net\d+=\d+)*`),
 		schema.Text("stateuri").MaxLength(128), schema.Text("targetstorage").Format("storage-pair-list"),

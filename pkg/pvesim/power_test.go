@@ -185,7 +185,8 @@ func TestHardwareThatCannotBe(t *testing.T) {
 		Nodes:    []pvesim.NodeSpec{{Name: "pve1", CPUs: 4, Sockets: 1, NUMANodes: 1, Memory: 4096, PCI: []pvesim.PCIDeviceSpec{{ID: "0000:02:00.0"}}}},
 		Storages: []pvesim.StorageSpec{{ID: "local", Type: "dir", Content: []string{"images", "iso"}}},
 		PCI: []pvesim.PCIMappingSpec{
-			{ID: "gone", Map: []string{"node=pve1,path=0000:01:00.0,id=10de:1234"}}, {ID: "there", Map: []string{"node=pve1,path=0000:02:00.0,id=10de:1234"}},
+			{ID: "gone", Map: []string{"node=pve1,path=0000:01:00.0,id=10de:1234"}},
+			{ID: "there", Map: []string{"node=pve1,path=0000:02:00.0,id=10de:1234"}},
 			{ID: "elsewhere", Map: []string{"node=pve2,path=0000:02:00.0,id=10de:1234"}},
 		},
 	}
@@ -199,8 +200,10 @@ func TestHardwareThatCannotBe(t *testing.T) {
 		{map[string]string{"memory": "256", "numa": "1", "numa0": "cpus=0,memory=128"}, "TASK ERROR: total memory for NUMA nodes must be equal to vm static memory"},
 		{map[string]string{"memory": "256", "numa": "1", "numa0": "cpus=0,memory=256,hostnodes=1,policy=bind"}, "TASK ERROR: host NUMA node1 doesn't exist"},
 		{map[string]string{"memory": "256", "numa": "1", "numa0": "cpus=0"}, "TASK ERROR: missing NUMA node0 memory value"},
-		{map[string]string{"memory": "256", "numa": "1", "numa0": "cpus=0-3,memory=256"},
-			"kvm: -numa node,nodeid=0,cpus=0-3,memdev=ram-node0: CPU index (1) should be smaller than maxcpus (1) / " + quit},
+		{
+			map[string]string{"memory": "256", "numa": "1", "numa0": "cpus=0-3,memory=256"},
+			"kvm: -numa node,nodeid=0,cpus=0-3,memdev=ram-node0: CPU index (1) should be smaller than maxcpus (1) / " + quit,
+		},
 		{map[string]string{"memory": "256", "numa": "1", "numa0": "cpus=0,memory=256,hostnodes=0,policy=bind"}, "TASK OK"},
 		{map[string]string{"hugepages": "2"}, "TASK ERROR: numa needs to be enabled to use hugepages"},
 		{map[string]string{"affinity": "3,50"}, "TASK OK"},
