@@ -96,7 +96,7 @@ func (v *vm) cloudInitType() string {
 func (v *vm) cloudInitMeta() string {
 	id := checksum("sha1", []byte(v.cloudInitUser()+v.cloudInitNetwork()))
 	if v.cloudInitType() == "configdrive2" {
-		return fmt.Sprintf("\n{\n     \"uuid\": \"%s\",\n     \"network_config\": { \"content_path\": \"/content/0000\" }\n}\n", id)
+		return fmt.Sprintf("\n{\n     \"uuid\": %q,\n     \"network_config\": { \"content_path\": \"/content/0000\" }\n}\n", id)
 	}
 	return "instance-id: " + id + "\n"
 }

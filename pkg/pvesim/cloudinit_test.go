@@ -101,6 +101,31 @@ func TestCloudInitDriveFallsBehind(t *testing.T) {
 	}
 }
 
+func TestStateKeepsWhatWaits(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	vm := a.withVM(100, "running", runningConfig())
+	a.must("PUT", vm+"/config", "hotplug", "0", "ciuser", "u", "name", "b")
+	a.must("PUT", vm+"/config", "delete", "scsi1", "force", "1", "cores", "2")
+	copied, err := pvesim.NewWorld(pvesim.FromState(a.server.World.State()))
+	must(t, err)
+	defer copied.Close()
+	state := copied.State()
+	got := state.VMs[len(state.VMs)-1]
+	if got.VMID != 100 {
+		got = state.VMs[0]
+	}
+	if diff := cmp.Diff(map[string]string{"cores": "2"}, got.Pending); diff != "" {
+		t.Errorf("pending (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"!scsi1"}, got.PendingDelete); diff != "" {
+		t.Errorf("pending deletions (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{"ciuser": "", "name": "a"}, got.CloudInit); diff != "" {
+		t.Errorf("cloud-init (-want +got):\n%s", diff)
+	}
+}
+
 func TestCloudInitPasswordsAreHashed(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -40,7 +40,8 @@ func TestNewVMsGetWhatQemuServerAdds(t *testing.T) {
 		{"weight", pvesim.V92, []string{"cpuunits", "200000"}, map[string]any{"boot": " ", "cpuunits": 10000.0}},
 		{"Windows", pvesim.V92, []string{"ostype", "win11", "machine", "q35"}, map[string]any{"boot": " ", "ostype": "win11", "machine": "pc-q35-10.1"}},
 		{
-			"disks", pvesim.V92, []string{"scsi0", "shared:0.5,format=qcow2,ssd=1,discard=on", "ide2", "none", "efidisk0", "shared:9,efitype=4m", "tpmstate0", "shared:9,version=v2.0"},
+			"disks", pvesim.V92,
+			[]string{"scsi0", "shared:0.5,format=qcow2,ssd=1,discard=on", "ide2", "none", "efidisk0", "shared:9,efitype=4m", "tpmstate0", "shared:9,version=v2.0"},
 			map[string]any{
 				"boot": "order=scsi0;ide2", "scsi0": "shared:100/vm-100-disk-1.qcow2,discard=on,size=512M,ssd=1", "ide2": "none,media=cdrom",
 				"efidisk0": "shared:100/vm-100-disk-0.raw,efitype=4m,size=528K", "tpmstate0": "shared:100/vm-100-disk-2.raw,size=4M,version=v2.0",

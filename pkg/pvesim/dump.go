@@ -89,14 +89,34 @@ func (p *pool) spec() PoolSpec {
 	return out
 }
 
+// mark is what a pending deletion has in front of its option.
+func (p pendingValue) mark() string {
+	if p.force {
+		return "!"
+	}
+	return ""
+}
+
+// cloudInitSpec are the options that the cloud-init drive has otherwise.
+func (v *vm) cloudInitSpec() map[string]string {
+	if len(v.cloudInit) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for key, stale := range v.cloudInit {
+		out[key] = stale.value
+	}
+	return out
+}
+
 func (w *World) vmSpec(v *vm) VMSpec {
-	out := VMSpec{VMID: v.id, Node: v.node, Pool: w.poolOf(v.id), Config: maps.Clone(v.config), State: v.status(), Snapshots: v.snapshotSpecs()}
+	out := VMSpec{VMID: v.id, Node: v.node, Pool: w.poolOf(v.id), Config: maps.Clone(v.config), State: v.status(), Snapshots: v.snapshotSpecs(), CloudInit: v.cloudInitSpec()}
 	if v.running && v.qemu == qemuPaused {
 		out.State = qemuPaused
 	}
 	for _, key := range slices.Sorted(maps.Keys(v.pending)) {
-		if v.pending[key].delete {
-			out.PendingDelete = append(out.PendingDelete, key)
+		if p := v.pending[key]; p.delete {
+			out.PendingDelete = append(out.PendingDelete, p.mark()+key)
 			continue
 		}
 		if out.Pending == nil {

@@ -79,7 +79,11 @@ func TestResizeSaysWhyNot(t *testing.T) {
 	resize := newVM + "/100/resize"
 	a.ok("POST", newVM, "vmid", "100", "scsi0", "shared:1,format=qcow2", "scsi1", "local-lvm:1", "ide2", "none")
 	for _, c := range []struct{ disk, size, want string }{
-		{"scsi0", "1G", "OK"}, {"scsi0", "+512M", "OK"}, {"scsi0", "1G", "shrinking disks is not supported"}, {"ide2", "1G", "you can't resize a cdrom"}, {"scsi9", "1G", "disk 'scsi9' does not exist"},
+		{"scsi0", "1G", "OK"},
+		{"scsi0", "+512M", "OK"},
+		{"scsi0", "1G", "shrinking disks is not supported"},
+		{"ide2", "1G", "you can't resize a cdrom"},
+		{"scsi9", "1G", "disk 'scsi9' does not exist"},
 		{"scsi0", "99999G", "command '/usr/bin/qemu-img resize '--preallocation=metadata' -f qcow2 /mnt/pve/shared/images/100/vm-100-disk-0.qcow2 107373108658176' failed: exit code 1"},
 		{"scsi1", "99999G", "not enough free space on storage 'local-lvm'"},
 	} {

@@ -245,6 +245,12 @@ func (w *World) seedVM(s VMSpec) error {
 }
 
 func (v *vm) seedPending(s VMSpec) {
+	for key, value := range s.CloudInit {
+		if v.cloudInit == nil {
+			v.cloudInit = map[string]staleValue{}
+		}
+		v.cloudInit[key] = staleValue{value: value, added: value == ""}
+	}
 	if len(s.Pending)+len(s.PendingDelete) == 0 {
 		return
 	}

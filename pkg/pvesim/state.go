@@ -163,6 +163,9 @@ type VMSpec struct {
 	// with ! in front if the volume of a drive is to be freed.
 	Pending       map[string]string `json:"pending,omitempty"`
 	PendingDelete []string          `json:"pendingDelete,omitempty"`
+	// CloudInit are the values that the cloud-init drive has of options that were changed since it was made; an empty one is not on
+	// the drive.
+	CloudInit map[string]string `json:"cloudInit,omitempty"`
 	// State is running, paused or stopped; empty means stopped.
 	State     string         `json:"state,omitempty"`
 	Snapshots []SnapshotSpec `json:"snapshots,omitempty"`
