@@ -89,7 +89,7 @@ const speed = 500
 func TestReplayOverHTTPS(t *testing.T) {
 	t.Parallel()
 	dir := recordings(t)
-	for scenario, want := range map[string]float64{"16-provider-life": 85} {
+	for scenario, want := range map[string]float64{"06-resize": 95, "16-provider-life": 90} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
 			remote, world := serve(t)
