@@ -1,6 +1,7 @@
 package pvesim
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,6 +51,8 @@ type taskList struct {
 	all    []*task
 	byUPID map[proxmox.UPID]*task
 	active map[*task]bool
+	// idle is closed when no task is active any more; nil while nobody waits for that.
+	idle chan struct{}
 	// recent are the last finished tasks of each node, the latest last.
 	recent map[proxmox.NodeName][]*task
 }
@@ -72,6 +75,10 @@ func (l *taskList) add(t *task) {
 
 func (l *taskList) finish(t *task) {
 	delete(l.active, t)
+	if len(l.active) == 0 && l.idle != nil {
+		close(l.idle)
+		l.idle = nil
+	}
 	l.recent[t.node] = append(l.recent[t.node], t)
 	l.recent[t.node] = l.recent[t.node][max(0, len(l.recent[t.node])-recentTasks):]
 }
@@ -216,6 +223,35 @@ func (w *World) RunningTasks() int {
 	defer w.mu.Unlock()
 	w.runDue()
 	return len(w.tasks.active)
+}
+
+// AwaitTasks returns when no task runs. The error is that of the context, whose end it does not outlive.
+func (w *World) AwaitTasks(ctx context.Context) error {
+	for {
+		idle := w.whenIdle()
+		if idle == nil {
+			return nil
+		}
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// whenIdle returns a channel that is closed when no task runs any more; nil if none does now.
+func (w *World) whenIdle() chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runDue()
+	if len(w.tasks.active) == 0 {
+		return nil
+	}
+	if w.tasks.idle == nil {
+		w.tasks.idle = make(chan struct{})
+	}
+	return w.tasks.idle
 }
 
 // loadTask enters a task that has ended. The error quotes a UPID that is none or that is taken.
