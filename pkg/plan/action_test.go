@@ -103,10 +103,10 @@ func TestAClaimedPlaceMeetsWhatTheMachineAsks(t *testing.T) {
 		{"its memory", func(m *plan.Machine) { m.Spec.Memory.SizeMiB = 65537 }, "65536 MiB of memory free of 65537 asked"},
 		{"its failure domain", func(m *plan.Machine) { m.FailureDomain = "pve2" }, "in failure domain pve1, not pve2"},
 		{"its allowed nodes", func(m *plan.Machine) { m.Spec.Placement.AllowedNodes = []string{"pve2"} }, "not in placement.allowedNodes"},
-		{"the storage of its disks", func(m *plan.Machine) { m.Spec.Source.Template.Storage = "ceph" }, "storage ceph is not there or does not take images"},
+		{"the storage of its disks", func(m *plan.Machine) { m.Spec.Source.Template.Storage = "ceph" }, "storage ceph is not there, cannot be seen (Datastore.Audit) or does not take images"},
 		{
 			"the storage of its seed", func(m *plan.Machine) { m.Spec.Bootstrap.Storage = "nfs" },
-			"storage nfs is not there or does not take ISO images: set bootstrap.storage to one that does",
+			"storage nfs is not there, cannot be seen (Datastore.Audit) or does not take ISO images: set bootstrap.storage to one that does",
 		},
 		{"its role", func(m *plan.Machine) { m.ControlPlane, m.Candidates.Hosts[0].ControlPlane = true, false }, "failure domain pve1 is not for control planes"},
 	}

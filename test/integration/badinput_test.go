@@ -268,7 +268,7 @@ func badMachines() []badMachine {
 		{
 			"unknown storage", nil, template(func(s *v1beta1.TemplateSource) { s.Storage = "later" }),
 			"WaitingForCapacity",
-			[]string{"storage later is not there or does not take images"},
+			[]string{"storage later is not there, cannot be seen (Datastore.Audit) or does not take images"},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) {
 				b.add(b.pve.World.AddStorage(pvesim.StorageSpec{ID: "later", Type: "nfs", Content: []string{"images"}}))
 			},

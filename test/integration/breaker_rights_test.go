@@ -15,7 +15,7 @@ import (
 
 // documentedRights are those of docs/permissions.md.
 func documentedRights() map[string][]string {
-	storage := []string{"Datastore.AllocateSpace", "Datastore.AllocateTemplate", "Datastore.Allocate"}
+	storage := []string{"Datastore.Audit", "Datastore.AllocateSpace", "Datastore.AllocateTemplate", "Datastore.Allocate"}
 	template := []string{"VM.Clone", "VM.Audit"}
 	return map[string][]string{
 		"/pool/capi": {

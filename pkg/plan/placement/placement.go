@@ -196,7 +196,7 @@ func refuseStorage(request Request, host Host) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("storage %s is not there or does not take images", request.DiskStorage)
+	return fmt.Sprintf("storage %s is not there, cannot be seen (Datastore.Audit) or does not take images", request.DiskStorage)
 }
 
 func refuseSeedStorage(request Request, host Host) string {
@@ -204,9 +204,9 @@ func refuseSeedStorage(request Request, host Host) string {
 		return ""
 	}
 	if request.SeedStorage != "" {
-		return fmt.Sprintf("storage %s is not there or does not take ISO images: set bootstrap.storage to one that does", request.SeedStorage)
+		return fmt.Sprintf("storage %s is not there, cannot be seen (Datastore.Audit) or does not take ISO images: set bootstrap.storage to one that does", request.SeedStorage)
 	}
-	return "no storage takes ISO images: add the content type iso to one"
+	return "no storage takes ISO images: add the content type iso to one, and let the token see it (Datastore.Audit)"
 }
 
 // seedStorage chooses where a host keeps a seed: where asked, else on the first local storage by name, which costs no

@@ -101,19 +101,19 @@ func TestAHostIsRefusedWithTheFirstReasonThereIs(t *testing.T) {
 		},
 		{
 			"it lacks the storage for the disks", vm(func(r *placement.Request) { r.DiskStorage = "ceph" }), host("pve1"),
-			"storage ceph is not there or does not take images",
+			"storage ceph is not there, cannot be seen (Datastore.Audit) or does not take images",
 		},
 		{
 			"the storage for the disks takes no images", vm(func(r *placement.Request) { r.DiskStorage = "local" }), host("pve1"),
-			"storage local is not there or does not take images",
+			"storage local is not there, cannot be seen (Datastore.Audit) or does not take images",
 		},
 		{
 			"the storage for the seed takes no ISO images", vm(func(r *placement.Request) { r.SeedStorage = "local-lvm" }), host("pve1"),
-			"storage local-lvm is not there or does not take ISO images: set bootstrap.storage to one that does",
+			"storage local-lvm is not there, cannot be seen (Datastore.Audit) or does not take ISO images: set bootstrap.storage to one that does",
 		},
 		{
 			"no storage takes ISO images", vm(), host("pve1", storages(placement.Storage{ID: "local-lvm", Images: true})),
-			"no storage takes ISO images: add the content type iso to one",
+			"no storage takes ISO images: add the content type iso to one, and let the token see it (Datastore.Audit)",
 		},
 		{
 			"its size is not shown", vm(), host("pve1", func(h *placement.Host) { h.CPUs, h.Memory = 0, 0 }),
