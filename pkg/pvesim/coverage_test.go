@@ -1,8 +1,10 @@
 package pvesim_test
 
 import (
+	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
@@ -35,5 +37,29 @@ func TestCoverageTellsParameters(t *testing.T) {
 	}
 	if bridge := find(net.Properties, "bridge"); bridge == nil || bridge.Type != "string" {
 		t.Errorf("bridge of net[n] is %+v, want a string", bridge)
+	}
+}
+
+func TestBrowsersGetACoveragePage(t *testing.T) {
+	t.Parallel()
+	server := pvesim.Run(t)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/pvesim/coverage", nil)
+	must(t, err)
+	req.Header.Set("Accept", "text/html,application/xhtml+xml")
+	resp, err := server.Client().Do(req)
+	must(t, err)
+	page, err := io.ReadAll(resp.Body)
+	must(t, err)
+	must(t, resp.Body.Close())
+	for _, want := range []string{
+		"pvesim speaks Proxmox VE 9.2", "<h2>/nodes/{node}/qemu/{vmid}/agent ", "<b>POST</b>/nodes/{node}/qemu/{vmid}/clone", "VM.Clone",
+		"<td><code>newid</code></td><td>integer</td>", "any login",
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if got := resp.Header.Get("Content-Type"); got != "text/html; charset=utf-8" {
+		t.Errorf("content type is %s", got)
 	}
 }
