@@ -43,9 +43,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range servers {
-		defer s.Close()
-	}
+	defer func() {
+		for _, s := range servers {
+			s.Close()
+		}
+	}()
 	remove, err := o.writeAuthority(servers[0].CAPEM)
 	if err != nil {
 		return err

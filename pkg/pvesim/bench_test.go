@@ -49,7 +49,7 @@ func BenchmarkSeed2000(b *testing.B) {
 // get makes a request that has to succeed and reads the answer.
 func get(b *testing.B, client *http.Client, address string) {
 	b.Helper()
-	resp, err := client.Get(address) //nolint:noctx // a benchmark
+	resp, err := client.Get(address)
 	if err != nil {
 		b.Error(err)
 		return

@@ -30,9 +30,6 @@ func (b *bubble) phases(id proxmox.VMID, until func() bool) []string {
 	return out
 }
 
-// pass lets time pass in the bubble.
-func (b *bubble) pass(d time.Duration) { <-time.After(d) }
-
 func (b *bubble) idle() bool { return b.world.RunningTasks() == 0 }
 
 // withTemplates is a world with the template 9100 on shared storage and 9001 to 9003 on that of the nodes.

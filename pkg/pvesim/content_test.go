@@ -57,11 +57,15 @@ func TestContentIsListedAsWhatItIs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, storages())
 	for _, v := range []pvesim.VolumeSpec{
-		{ID: "local:iso/a.iso", Node: "pve1", Size: 7}, {ID: "local:vztmpl/d.tar.zst", Node: "pve1", Size: 7}, {ID: "local:snippets/user.yaml", Node: "pve1", Size: 7},
-		{ID: "local:import/d.qcow2", Node: "pve1", Size: 7}, {ID: "local:100/base-100-disk-0.qcow2", Node: "pve1", Size: 7},
+		{ID: "local:iso/a.iso", Node: "pve1", Size: 7},
+		{ID: "local:vztmpl/d.tar.zst", Node: "pve1", Size: 7},
+		{ID: "local:snippets/user.yaml", Node: "pve1", Size: 7},
+		{ID: "local:import/d.qcow2", Node: "pve1", Size: 7},
+		{ID: "local:100/base-100-disk-0.qcow2", Node: "pve1", Size: 7},
 		{ID: "local:100/base-100-disk-0.qcow2/110/vm-110-disk-0.qcow2", Node: "pve1", Size: 7},
 		{ID: "local:backup/vzdump-qemu-110-2026_01_02-03_04_05.vma.zst", Node: "pve1", Size: 7, Notes: "kept", Protected: true},
-		{ID: "ceph:base-100-disk-0", Size: 7}, {ID: "ceph:base-100-disk-0/vm-110-disk-0", Size: 7},
+		{ID: "ceph:base-100-disk-0", Size: 7},
+		{ID: "ceph:base-100-disk-0/vm-110-disk-0", Size: 7},
 	} {
 		must(t, a.server.World.AddVolume(v))
 	}

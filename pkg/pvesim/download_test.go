@@ -90,9 +90,14 @@ func TestImportsAreLookedInto(t *testing.T) {
 	a := newAPI(t, storages())
 	tar := append(make([]byte, 257), "ustar    "...)
 	for _, tt := range []struct{ name, data, exit string }{
-		{"a.qcow2", "QFI\xfb", "OK"}, {"b.qcow2", "nothing", "Image is not in qcow2 format"},
-		{"a.vmdk", "KDMV", "OK"}, {"b.vmdk", "# Disk DescriptorFile\n", "OK"}, {"c.vmdk", "nothing", "Image is not in vmdk format"},
-		{"a.raw", "anything", "OK"}, {"a.ova", string(tar), "OK"}, {"b.ova", "nothing", "failed: exit code 2"},
+		{"a.qcow2", "QFI\xfb", "OK"},
+		{"b.qcow2", "nothing", "Image is not in qcow2 format"},
+		{"a.vmdk", "KDMV", "OK"},
+		{"b.vmdk", "# Disk DescriptorFile\n", "OK"},
+		{"c.vmdk", "nothing", "Image is not in vmdk format"},
+		{"a.raw", "anything", "OK"},
+		{"a.ova", string(tar), "OK"},
+		{"b.ova", "nothing", "failed: exit code 2"},
 	} {
 		r := a.upload("/nodes/pve1/storage/local/upload", tt.name, []byte(tt.data), field{"content", "import"})
 		if exit := a.wait(r.data); !strings.HasSuffix(exit, tt.exit) {

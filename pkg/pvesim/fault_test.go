@@ -118,7 +118,7 @@ func TestFaultAnswers(t *testing.T) {
 				if got := b.ask("pve1", "POST", "/nodes/pve1/qemu/100/config", "cores", "3"); got != want {
 					t.Errorf("got %s", got)
 				}
-				elapse(time.Minute)
+				b.pass(time.Minute)
 				v, _ := b.world.VM(100)
 				if applied := v.Config["cores"] == "3"; applied != (fault.When == pvesim.AfterEffect || fault.When == pvesim.DropReply) {
 					t.Errorf("applied: %t", applied)

@@ -118,7 +118,7 @@ type hearing struct {
 
 func (c *call) newGuestReader() *guestReader {
 	r := &guestReader{call: c, pools: c.guestsInPools(), named: map[proxmox.VMID]bool{}, seen: map[proxmox.PoolID]bool{}, audited: map[proxmox.PoolID]bool{}, nodes: map[proxmox.NodeName]hearing{}}
-	for _, n := range c.World.nodes {
+	for _, n := range c.nodes {
 		r.nodes[n.Name] = c.hears(n)
 	}
 	for path := range c.acl {

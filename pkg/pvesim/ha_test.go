@@ -35,7 +35,7 @@ func (b *bubble) until(id proxmox.VMID, status string) time.Duration {
 	b.t.Helper()
 	return after(func() {
 		for v, _ := b.world.VM(id); v.Status != status; v, _ = b.world.VM(id) {
-			time.Sleep(100 * time.Millisecond)
+			b.pass(100 * time.Millisecond)
 		}
 	}).Round(time.Second)
 }
@@ -53,7 +53,7 @@ func TestHAResourcesAreStartedAndStoppedByTheManager(t *testing.T) {
 		if got := b.service("vm:100"); got != "starting" {
 			t.Errorf("a service that was just started is %s", got)
 		}
-		time.Sleep(30 * time.Second)
+		b.pass(30 * time.Second)
 		if exit := b.exit("pve1", "POST", "/nodes/pve1/qemu/100/status/stop"); exit != "OK" || b.service("vm:100") != "started" {
 			t.Errorf("request to stop: %s, the service is %s", exit, b.service("vm:100"))
 		}
@@ -64,7 +64,7 @@ func TestHAResourcesAreStartedAndStoppedByTheManager(t *testing.T) {
 		if diff := cmp.Diff(map[string]any{"managed": 1.0, "state": "request_stop"}, status["ha"]); diff != "" {
 			t.Errorf("status (-want +got):\n%s", diff)
 		}
-		time.Sleep(30 * time.Second)
+		b.pass(30 * time.Second)
 		if exit := b.exit("pve1", "POST", "/nodes/pve1/qemu/100/status/start"); exit != "OK" {
 			t.Errorf("request to start: %s", exit)
 		}
@@ -75,7 +75,7 @@ func TestHAResourcesAreStartedAndStoppedByTheManager(t *testing.T) {
 		if got := b.service("vm:100"); got != "deleting" {
 			t.Errorf("a service whose resource is gone is %s", got)
 		}
-		time.Sleep(time.Minute)
+		b.pass(time.Minute)
 		if v, _ := b.world.VM(100); v.Status != "running" || b.service("vm:100") != "none" {
 			t.Errorf("without its resource the VM is %s", v.Status)
 		}
@@ -94,7 +94,7 @@ func TestHARestartsWhatDies(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bubble) {
 		b.want("200 OK", "POST", haResources, "sid", "vm:301")
-		time.Sleep(time.Minute)
+		b.pass(time.Minute)
 		b.world.Kill(301)
 		if took := b.until(301, "running"); took < 5*time.Second || took > 30*time.Second {
 			t.Errorf("a VM that died was started again after %s", took)
@@ -103,7 +103,7 @@ func TestHARestartsWhatDies(t *testing.T) {
 		if exit := b.exit("pve3", "POST", "/nodes/pve3/qemu/301/status/stop"); exit != "OK" {
 			t.Errorf("stop of an ignored VM: %s", exit)
 		}
-		time.Sleep(time.Minute)
+		b.pass(time.Minute)
 		if v, _ := b.world.VM(301); v.Status != "stopped" {
 			t.Error("an ignored VM was started")
 		}
@@ -115,9 +115,9 @@ func TestHARecoversTheServicesOfALostNode(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.want("200 OK", "POST", haResources, "sid", "vm:301")
 		b.want("200 OK", "POST", haRules, "rule", "r1", "type", "node-affinity", "resources", "vm:301", "nodes", "pve2:2,pve3:1")
-		time.Sleep(time.Minute)
+		b.pass(time.Minute)
 		b.world.StopNode("pve3")
-		time.Sleep(time.Minute)
+		b.pass(time.Minute)
 		if got := b.service("vm:301"); got != "fence" {
 			t.Errorf("the service of a lost node is %s", got)
 		}
@@ -132,18 +132,18 @@ func TestHAMigratesOnRequest(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bubble) {
 		b.want("200 OK", "POST", haResources, "sid", "vm:301")
-		time.Sleep(time.Minute)
+		b.pass(time.Minute)
 		if exit := b.exit("pve3", "POST", "/nodes/pve3/qemu/301/migrate", "target", "pve1", "online", "1"); exit != "OK" {
 			t.Errorf("request to migrate: %s", exit)
 		}
 		if v, _ := b.world.VM(301); v.Node != "pve3" {
 			t.Error("migrated at once")
 		}
-		time.Sleep(time.Minute)
+		b.pass(time.Minute)
 		b.want("200 OK", "POST", haResources+"/301/relocate", "node", "pve2")
 		b.want("200 OK", "POST", haResources+"/301/migrate", "node", "pve9")
 		b.want("200 OK", "POST", haResources+"/301/migrate", "node", "pve2")
-		time.Sleep(time.Minute)
+		b.pass(time.Minute)
 		if v, _ := b.world.VM(301); v.Node != "pve2" || v.Status != "running" || b.service("vm:301") != "started" {
 			t.Errorf("VM 301 is %+v, its service %s", v, b.service("vm:301"))
 		}

@@ -205,10 +205,8 @@ func contradiction(a, b map[string]string, shared []string) string {
 			return fmt.Sprintf("rule shares two or more resources with a %s resource affinity rule", b["affinity"])
 		}
 		return ""
-	case a["type"] == nodeAffinity:
-		a, b = b, a
 	}
-	if manyPriorities(b["nodes"]) {
+	if manyPriorities(a["nodes"]) || manyPriorities(b["nodes"]) {
 		return "resources are in node affinity rules with multiple priorities"
 	}
 	return ""

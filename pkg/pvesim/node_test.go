@@ -2,6 +2,7 @@ package pvesim_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -60,12 +61,12 @@ func TestALostNodeIsStillKnownByItsSize(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.world.StopNode("pve3")
 		for _, tt := range []struct {
-			wait int
+			wait time.Duration
 			want string
-		}{{1, "node=pve3 status=offline maxcpu=32 cpu=<nil>"}, {310, "node=pve3 status=offline maxcpu=<nil> cpu=<nil>"}} {
-			pass(tt.wait)
+		}{{time.Second, "node=pve3 status=offline maxcpu=32 cpu=<nil>"}, {310 * time.Second, "node=pve3 status=offline maxcpu=<nil> cpu=<nil>"}} {
+			b.pass(tt.wait)
 			if got := pick(b.data("pve1", "/nodes"), "node", "status", "maxcpu", "cpu")[2]; got != tt.want {
-				b.t.Errorf("after %d s: %s, want %s", tt.wait, got, tt.want)
+				b.t.Errorf("after %s: %s, want %s", tt.wait, got, tt.want)
 			}
 		}
 	})

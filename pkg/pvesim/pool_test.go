@@ -3,6 +3,7 @@ package pvesim_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -76,7 +77,7 @@ func TestPoolsAddUpTheirRunningGuests(t *testing.T) {
 		if got := b.ask("pve1", "PUT", "/pools/capi", "vms", "301,100"); got != "200 OK" {
 			b.t.Fatal(got)
 		}
-		pass(25)
+		b.pass(25 * time.Second)
 		pool := b.data("pve1", "/cluster/resources").([]any)[0].(map[string]any)
 		if got := fmt.Sprintf("%v %v %v %v", pool["id"], pool["uptime"], pool["maxcpu"], pool["maxmem"]); got != "/pool/capi 20 4 1.610612736e+09" {
 			b.t.Errorf("pool is %v", got)

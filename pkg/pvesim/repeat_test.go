@@ -63,12 +63,12 @@ func play(t *testing.T, steps []step, faults []pvesim.Fault, opts ...pvesim.Opti
 				upid = text
 			}
 			out.answers = append(out.answers, fmt.Sprintf("%s: %s %v", s.operation, status, data))
-			elapse(s.pause)
+			b.pass(s.pause)
 		}
 		for w.RunningTasks() > 0 {
-			elapse(time.Minute)
+			b.pass(time.Minute)
 		}
-		elapse(time.Hour)
+		b.pass(time.Hour)
 		out.state, out.broken = w.State(), w.Check()
 	})
 	return out

@@ -10,9 +10,6 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
-// pass lets seconds go by.
-func pass(seconds int) { time.Sleep(time.Duration(seconds) * time.Second) } //nolint:forbidigo // the clock of a bubble
-
 // guests are some members of the guests in cluster/resources as seen from pve1.
 func (b *bubble) guests(keys ...string) []string {
 	b.t.Helper()
@@ -33,18 +30,18 @@ func TestResourcesLagBehind(t *testing.T) {
 		if exit := b.exit("pve1", "POST", "/nodes/pve1/qemu", "vmid", "110", "name", "new", "tags", "a"); exit != "OK" {
 			b.t.Fatal(exit)
 		}
-		pass(10)
+		b.pass(10 * time.Second)
 		for id := range 3 {
 			b.ask("pve1", "DELETE", fmt.Sprintf("/nodes/pve%d/qemu/%d00", id+1, id+1))
 		}
-		pass(12)
+		b.pass(12 * time.Second)
 		b.same("some time later", b.guests("vmid", "name", "status", "tags"), []string{"vmid=110 name=new status=stopped tags=a", "vmid=301 name=vm301 status=running tags=<nil>"})
 		b.ask("pve1", "PUT", "/nodes/pve1/qemu/110/config", "name", "renamed", "tags", "b", "memory", "1024")
 		b.same("at once", b.guests("name", "tags", "maxmem")[:1], []string{"name=new tags=b maxmem=5.36870912e+08"})
-		pass(10)
+		b.pass(10 * time.Second)
 		b.same("in the next cycle", b.guests("name", "tags", "maxmem")[:1], []string{"name=renamed tags=b maxmem=1.073741824e+09"})
 		b.exit("pve1", "POST", "/nodes/pve1/qemu/110/template")
-		pass(11)
+		b.pass(11 * time.Second)
 		b.same("a template", b.guests("vmid", "template")[:1], []string{"vmid=110 template=1"})
 	})
 }
@@ -52,7 +49,7 @@ func TestResourcesLagBehind(t *testing.T) {
 func TestANewVMIsFirstKnownByItsNodeAlone(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bubble) {
-		pass(11) // the next cycle is far
+		b.pass(11 * time.Second) // the next cycle is far
 		b.exit("pve1", "POST", "/nodes/pve1/qemu", "vmid", "110", "name", "new", "pool", "capi")
 		entry := b.data("pve1", "/cluster/resources", "type", "vm").([]any)[1]
 		want := map[string]any{"id": "qemu/110", "type": "qemu", "vmid": 110.0, "node": "pve1", "status": "unknown", "pool": "capi"}
@@ -65,12 +62,12 @@ func TestANewVMIsFirstKnownByItsNodeAlone(t *testing.T) {
 func TestUptimeIsThatOfTheLastBroadcast(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bubble) {
-		pass(17)
+		b.pass(17 * time.Second)
 		b.same("in the second cycle", b.guests("vmid", "uptime")[3:], []string{"vmid=301 uptime=10"})
-		pass(10)
+		b.pass(10 * time.Second)
 		b.same("in the third cycle", b.guests("vmid", "uptime")[3:], []string{"vmid=301 uptime=20"})
 		b.exit("pve1", "POST", "/nodes/pve3/qemu/301/status/stop")
-		pass(11)
+		b.pass(11 * time.Second)
 		b.same("stopped", b.guests("vmid", "status", "uptime", "mem")[3:], []string{"vmid=301 status=stopped uptime=0 mem=0"})
 	})
 }

@@ -81,7 +81,7 @@ func (b *bubble) exit(via proxmox.NodeName, method, path string, params ...strin
 		b.t.Fatalf("%s %s gave no task: %v", method, path, err)
 	}
 	for {
-		elapse(time.Second)
+		b.pass(time.Second)
 		task, _ := b.data(id.Node, fmt.Sprintf("/nodes/%s/tasks/%s/status", id.Node, upid)).(map[string]any)
 		if exit, ok := task["exitstatus"]; ok {
 			return fmt.Sprint(exit)
@@ -101,8 +101,8 @@ func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
-// elapse lets time pass, which takes none in a bubble.
-func elapse(d time.Duration) { <-time.After(d) }
+// pass lets time pass, which takes none in a bubble.
+func (b *bubble) pass(d time.Duration) { <-time.After(d) }
 
 // after returns how much of the world's time f takes.
 func after(f func()) time.Duration {
@@ -163,14 +163,14 @@ func TestClusterKnowsOldFiguresOfSilentNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(b *bubble) {
-				elapse(time.Minute)
+				b.pass(time.Minute)
 				act(b.world)
-				elapse(time.Minute)
+				b.pass(time.Minute)
 				vm := pick(b.data("pve1", "/cluster/resources", "type", "vm"), "vmid", "status", "uptime")
 				if want := "vmid=301 status=running uptime=60"; vm[3] != want {
 					t.Errorf("a minute later: %s, want %s", vm[3], want)
 				}
-				elapse(5 * time.Minute)
+				b.pass(5 * time.Minute)
 				vm = pick(b.data("pve1", "/cluster/resources", "type", "vm"), "vmid", "status", "name")
 				if want := "vmid=301 status=unknown name=<nil>"; vm[3] != want {
 					t.Errorf("six minutes later: %s, want %s", vm[3], want)
@@ -346,7 +346,7 @@ func TestFrozenDaemonThatIsThawedInTime(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.world.FreezeDaemon("pve1", pvesim.PVEProxy)
 		go func() {
-			elapse(time.Minute)
+			b.pass(time.Minute)
 			b.world.ThawDaemon("pve1", pvesim.PVEProxy)
 		}()
 		took := after(func() { b.expect([]probe{{"pve1", "GET", "/version", "200 OK"}}) })
@@ -362,7 +362,7 @@ func TestRequestsOfStoppedDaemonsAreLost(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		b.world.FreezeDaemon("pve3", pvesim.PVEDaemon)
 		go func() {
-			elapse(time.Second)
+			b.pass(time.Second)
 			b.world.StopDaemon("pve3", pvesim.PVEDaemon)
 			b.world.StartDaemon("pve3", pvesim.PVEDaemon)
 		}()

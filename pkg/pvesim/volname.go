@@ -136,6 +136,7 @@ func (s *storage) pathOf(name string) string {
 		return "/dev/zvol/" + s.options["pool"] + "/" + p.file
 	case rbdStorage:
 		return "rbd:" + s.options["pool"] + "/" + p.file + ":conf=/etc/pve/ceph.conf"
+	case dirStorage, nfsStorage:
 	}
 	if p.content == "images" {
 		return fmt.Sprintf("%s/images/%d/%s", s.path, p.vmid, p.file)
