@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
@@ -22,6 +23,8 @@ type api struct {
 	t      *testing.T
 	server *pvesim.Server
 	client *http.Client
+	// patience is how long to wait for the end of a task.
+	patience time.Duration
 }
 
 // result is an answer: the reason phrase is where Proxmox VE puts its messages.
@@ -36,7 +39,21 @@ type result struct {
 func newAPI(t *testing.T, opts ...pvesim.Option) *api {
 	t.Helper()
 	s := pvesim.Run(t, append([]pvesim.Option{pvesim.WithSpeed(200)}, opts...)...)
-	return &api{t: t, server: s, client: s.Client()}
+	return &api{t: t, server: s, client: s.Client(), patience: patience}
+}
+
+// virtually runs a test in a bubble, with a world and root's api to it. What takes minutes there takes no time, and is the same in every
+// run; so tests that look at what is under way belong here.
+func virtually(t *testing.T, test func(*testing.T, *api), opts ...pvesim.Option) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, opts...)
+		token := w.AddToken(pvesim.TokenSpec{User: "root@pam", Name: "pvesim", Unseparated: true})
+		test(t, &api{
+			t: t, server: &pvesim.Server{URL: "https://pve", World: w, Token: token},
+			client: &http.Client{Transport: signed{w.Transport("pve1"), token}}, patience: time.Hour,
+		})
+	})
 }
 
 func form(pairs ...string) url.Values {
@@ -115,7 +132,7 @@ func (a *api) exit(method, path string, pairs ...string) string {
 func (a *api) wait(upid any) string {
 	a.t.Helper()
 	node := strings.Split(fmt.Sprint(upid), ":")[1]
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(a.patience)
 	for time.Now().Before(deadline) {
 		status := a.object(fmt.Sprintf("/nodes/%s/tasks/%s/status", node, upid))
 		if status["status"] == "stopped" {
@@ -127,13 +144,16 @@ func (a *api) wait(upid any) string {
 	return ""
 }
 
+// patience is how long tests wait on real clocks for what must come: a machine may be loaded.
+const patience = time.Minute
+
 // poll waits a moment between two looks.
 func poll() { <-time.After(2 * time.Millisecond) }
 
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); poll() {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); poll() {
 		if is() {
 			return
 		}

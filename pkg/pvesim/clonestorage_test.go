@@ -137,34 +137,35 @@ func TestRefusedClones(t *testing.T) {
 // TestIdentitiesOfAClone looks at what is copied and what is new.
 func TestIdentitiesOfAClone(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t)
-	w := a.server.World
-	must(t, w.AddVM(pvesim.VMSpec{
-		VMID: 300, Node: "pve1", Pending: map[string]string{"memory": "4096"},
-		Config: map[string]string{"tags": "a;b", "description": "text", "affinity": "0-1", "net0": "virtio=BC:24:11:00:00:01,bridge=vmbr0,firewall=1", "unused0": "shared:300/vm-300-disk-9.raw", "smbios1": "uuid=11111111-2222-4333-8444-555555555555,serial=abc"},
-	}))
-	upid := a.must("POST", "/nodes/pve1/qemu/300/clone", "newid", "301")
-	if exit := a.wait(upid); exit != "OK" {
-		t.Fatal(exit)
-	}
-	v, _ := w.VM(301)
-	old, _ := w.VM(300)
-	for _, key := range []string{"net0", "smbios1", "vmgenid"} {
-		if v.Config[key] == old.Config[key] || v.Config[key] == "" {
-			t.Errorf("%s is %q, that of the source %q", key, v.Config[key], old.Config[key])
+	virtually(t, func(t *testing.T, a *api) {
+		w := a.server.World
+		must(t, w.AddVM(pvesim.VMSpec{
+			VMID: 300, Node: "pve1", Pending: map[string]string{"memory": "4096"},
+			Config: map[string]string{"tags": "a;b", "description": "text", "affinity": "0-1", "net0": "virtio=BC:24:11:00:00:01,bridge=vmbr0,firewall=1", "unused0": "shared:300/vm-300-disk-9.raw", "smbios1": "uuid=11111111-2222-4333-8444-555555555555,serial=abc"},
+		}))
+		upid := a.must("POST", "/nodes/pve1/qemu/300/clone", "newid", "301")
+		if exit := a.wait(upid); exit != "OK" {
+			t.Fatal(exit)
 		}
-	}
-	want := map[string]string{"name": "Copy-of-VM-300", "tags": "a;b", "description": "text", "affinity": "0-1", "unused0": "", "memory": ""}
-	for key, value := range want {
-		if v.Config[key] != value {
-			t.Errorf("%s is %q, want %q", key, v.Config[key], value)
+		v, _ := w.VM(301)
+		old, _ := w.VM(300)
+		for _, key := range []string{"net0", "smbios1", "vmgenid"} {
+			if v.Config[key] == old.Config[key] || v.Config[key] == "" {
+				t.Errorf("%s is %q, that of the source %q", key, v.Config[key], old.Config[key])
+			}
 		}
-	}
-	if !strings.HasSuffix(v.Config["smbios1"], ",serial=abc") && !strings.Contains(v.Config["smbios1"], "serial=abc,") || !strings.HasSuffix(v.Config["net0"], ",bridge=vmbr0,firewall=1") {
-		t.Errorf("smbios1=%s net0=%s", v.Config["smbios1"], v.Config["net0"])
-	}
-	lines := a.list("/nodes/pve1/tasks/"+fmt.Sprint(upid)+"/log", "limit", "0")
-	if text := lines[len(lines)-2]["t"]; text != "found pending changes for 'memory', discarding for clone" {
-		t.Errorf("log says %q", text)
-	}
+		want := map[string]string{"name": "Copy-of-VM-300", "tags": "a;b", "description": "text", "affinity": "0-1", "unused0": "", "memory": ""}
+		for key, value := range want {
+			if v.Config[key] != value {
+				t.Errorf("%s is %q, want %q", key, v.Config[key], value)
+			}
+		}
+		if !strings.HasSuffix(v.Config["smbios1"], ",serial=abc") && !strings.Contains(v.Config["smbios1"], "serial=abc,") || !strings.HasSuffix(v.Config["net0"], ",bridge=vmbr0,firewall=1") {
+			t.Errorf("smbios1=%s net0=%s", v.Config["smbios1"], v.Config["net0"])
+		}
+		lines := a.list("/nodes/pve1/tasks/"+fmt.Sprint(upid)+"/log", "limit", "0")
+		if text := lines[len(lines)-2]["t"]; text != "found pending changes for 'memory', discarding for clone" {
+			t.Errorf("log says %q", text)
+		}
+	})
 }

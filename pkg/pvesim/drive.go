@@ -63,6 +63,22 @@ func busOrder(names []string) {
 	})
 }
 
+// addUnused names a volume in the first free unusedN, unless one names it already.
+func addUnused(config map[string]string, id proxmox.VolumeID) {
+	free := ""
+	for i := 255; i >= 0; i-- {
+		switch key := "unused" + strconv.Itoa(i); config[key] {
+		case string(id):
+			return
+		case "":
+			free = key
+		}
+	}
+	if free != "" {
+		config[free] = string(id)
+	}
+}
+
 // isDrive tells whether a config key is a disk or CD-ROM, unused volumes included.
 func isDrive(key string) bool {
 	switch strings.TrimRight(key, "0123456789") {

@@ -161,22 +161,23 @@ func TestGuestsThatDoNotReact(t *testing.T) {
 
 func TestStopOverrulesShutdowns(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t, pvesim.WithGuests(pvesim.Deaf))
-	vm := a.withVM(100, "running", nil)
-	if got := a.logOf("POST", vm+"/status/stop", "overrule-shutdown", "1"); got != "TASK OK" {
-		t.Errorf("stop without a shutdown: %s", got)
-	}
-	a.ok("POST", vm+"/status/start")
-	shutdown := a.must("POST", vm+"/status/shutdown", "timeout", "7000")
-	if exit := a.exit("POST", vm+"/status/stop"); !strings.HasPrefix(exit, "can't lock file") {
-		t.Errorf("stop while a shutdown waits: %s", exit)
-	}
-	if got, want := a.logOf("POST", vm+"/status/stop", "overrule-shutdown", "1"), fmt.Sprintf("overruled qmshutdown tasks: %s / TASK OK", shutdown); got != want {
-		t.Errorf("overruling stop: %s", got)
-	}
-	if exit := a.wait(shutdown); exit != "received interrupt" {
-		t.Errorf("the overruled shutdown ended with %s", exit)
-	}
+	virtually(t, func(t *testing.T, a *api) {
+		vm := a.withVM(100, "running", nil)
+		if got := a.logOf("POST", vm+"/status/stop", "overrule-shutdown", "1"); got != "TASK OK" {
+			t.Errorf("stop without a shutdown: %s", got)
+		}
+		a.ok("POST", vm+"/status/start")
+		shutdown := a.must("POST", vm+"/status/shutdown", "timeout", "7000")
+		if exit := a.exit("POST", vm+"/status/stop"); !strings.HasPrefix(exit, "can't lock file") {
+			t.Errorf("stop while a shutdown waits: %s", exit)
+		}
+		if got, want := a.logOf("POST", vm+"/status/stop", "overrule-shutdown", "1"), fmt.Sprintf("overruled qmshutdown tasks: %s / TASK OK", shutdown); got != want {
+			t.Errorf("overruling stop: %s", got)
+		}
+		if exit := a.wait(shutdown); exit != "received interrupt" {
+			t.Errorf("the overruled shutdown ended with %s", exit)
+		}
+	}, pvesim.WithGuests(pvesim.Deaf))
 }
 
 func TestHardwareThatCannotBe(t *testing.T) {

@@ -51,8 +51,9 @@ func TestSnapshotsOfAVM(t *testing.T) {
 		t.Errorf("clone of s1: %v", v.Config)
 	}
 	a.ok("DELETE", "/nodes/pve1/qemu/301")
+	a.ok("POST", path+"/config", "scsi1", "shared:1")
 	a.ok("POST", path+"/snapshot/s1/rollback")
-	if v, _ := w.VM(300); v.Config["cores"] != "1" || v.Config["name"] != "one" || v.Config["parent"] != "s1" || v.Config["description"] != "stays" || v.Lock != "" {
+	if v, _ := w.VM(300); v.Config["cores"] != "1" || v.Config["scsi1"] != "" || v.Config["unused0"] != "shared:300/vm-300-disk-1.raw" || v.Config["name"] != "one" || v.Config["parent"] != "s1" || v.Config["description"] != "stays" || v.Lock != "" {
 		t.Errorf("after the rollback: %v", v.Config)
 	}
 	a.ok("DELETE", path+"/snapshot/s1")

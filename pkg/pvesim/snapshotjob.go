@@ -217,10 +217,19 @@ func (c *call) rollbackRefusal(v *vm, s *snapshot) string {
 	return ""
 }
 
-// restore gives the VM the config of the snapshot. The description and unused volumes stay
-// (PVE::AbstractConfig::__snapshot_apply_config).
+// restore gives the VM the config of the snapshot. The description and unused volumes stay, and disks that the snapshot does not
+// have are unused from now on (PVE::AbstractConfig::snapshot_rollback).
 func (w *World) restore(v *vm, s *snapshot) {
 	config := maps.Clone(s.config)
+	kept := map[proxmox.VolumeID]bool{}
+	for _, name := range snapshotDisks(config) {
+		kept[parseDrive(config[name]).volume] = true
+	}
+	for _, name := range snapshotDisks(v.config) {
+		if id := parseDrive(v.config[name]).volume; !kept[id] {
+			addUnused(v.config, id)
+		}
+	}
 	for key, value := range v.config {
 		if key == "description" || strings.HasPrefix(key, "unused") {
 			config[key] = value

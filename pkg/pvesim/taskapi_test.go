@@ -1,8 +1,6 @@
 package pvesim_test
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net/http"
 	"slices"
@@ -88,11 +86,7 @@ func (a *api) list(path string, pairs ...string) []map[string]any {
 
 // as speaks with another token.
 func (a *api) as(token pvesim.Token) *api {
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(a.server.CAPEM)
-	plain := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
-	a.t.Cleanup(plain.CloseIdleConnections)
-	return &api{t: a.t, server: a.server, client: &http.Client{Transport: signed{plain, token}}}
+	return &api{t: a.t, server: a.server, client: &http.Client{Transport: signed{a.server.World.Transport("pve1"), token}}, patience: a.patience}
 }
 
 // seconds are the starts of tasks after that of the first.
@@ -165,37 +159,38 @@ func TestUnknownTask(t *testing.T) {
 // TestTokensSeeTheirOwnTasks starts tasks as a token, and looks at them as it, as its user and as another one.
 func TestTokensSeeTheirOwnTasks(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t)
-	w := a.server.World
-	token := w.AddToken(pvesim.TokenSpec{User: "capi@pve", Name: "t1", Privileges: map[string][]string{"/vms/9001": {"VM.Clone", "VM.Audit"}}})
-	mine := fmt.Sprint(a.must("POST", "/nodes/pve1/qemu/9001/clone", "newid", "200", "full", "1", "bwlimit", slowCopy))
-	path := "/nodes/pve1/tasks/" + mine
-	other := a.as(token)
-	for _, c := range []struct{ method, path, want string }{
-		{"GET", path + "/status", "Permission check failed (/nodes/pve1, Sys.Audit)"},
-		{"GET", path + "/log", "Permission check failed (/nodes/pve1, Sys.Audit)"},
-		{"DELETE", path, "Permission check failed (/nodes/pve1, Sys.Modify)"},
-	} {
-		if r := other.do(c.method, c.path); r.reason != c.want {
-			t.Errorf("%s %s: %s", c.method, c.path, r.reason)
+	virtually(t, func(t *testing.T, a *api) {
+		w := a.server.World
+		token := w.AddToken(pvesim.TokenSpec{User: "capi@pve", Name: "t1", Privileges: map[string][]string{"/vms/9001": {"VM.Clone", "VM.Audit"}}})
+		mine := fmt.Sprint(a.must("POST", "/nodes/pve1/qemu/9001/clone", "newid", "200", "full", "1", "bwlimit", slowCopy))
+		path := "/nodes/pve1/tasks/" + mine
+		other := a.as(token)
+		for _, c := range []struct{ method, path, want string }{
+			{"GET", path + "/status", "Permission check failed (/nodes/pve1, Sys.Audit)"},
+			{"GET", path + "/log", "Permission check failed (/nodes/pve1, Sys.Audit)"},
+			{"DELETE", path, "Permission check failed (/nodes/pve1, Sys.Modify)"},
+		} {
+			if r := other.do(c.method, c.path); r.reason != c.want {
+				t.Errorf("%s %s: %s", c.method, c.path, r.reason)
+			}
 		}
-	}
-	if r := other.do("POST", "/nodes/pve1/qemu/9001/template"); r.status != http.StatusForbidden {
-		t.Fatalf("template: %+v", r)
-	}
-	if got := other.list("/nodes/pve1/tasks", "source", "all"); len(got) != 0 {
-		t.Errorf("the token sees %v", got)
-	}
-	if running := a.list("/nodes/pve1/tasks", "source", "active"); len(running) != 1 || running[0]["status"] != "RUNNING" || running[0]["saved"] != "0" || running[0]["user"] != "root@pam!pvesim" {
-		t.Errorf("running tasks are %v", running)
-	}
-	for _, entry := range a.list("/cluster/tasks") {
-		if entry["upid"] == mine && (entry["pid"] == nil || entry["status"] != nil || entry["tokenid"] != "pvesim") {
-			t.Errorf("running task in the cluster's list is %v", entry)
+		if r := other.do("POST", "/nodes/pve1/qemu/9001/template"); r.status != http.StatusForbidden {
+			t.Fatalf("template: %+v", r)
 		}
-	}
-	a.do("DELETE", path)
-	a.wait(mine)
+		if got := other.list("/nodes/pve1/tasks", "source", "all"); len(got) != 0 {
+			t.Errorf("the token sees %v", got)
+		}
+		if running := a.list("/nodes/pve1/tasks", "source", "active"); len(running) != 1 || running[0]["status"] != "RUNNING" || running[0]["saved"] != "0" || running[0]["user"] != "root@pam!pvesim" {
+			t.Errorf("running tasks are %v", running)
+		}
+		for _, entry := range a.list("/cluster/tasks") {
+			if entry["upid"] == mine && (entry["pid"] == nil || entry["status"] != nil || entry["tokenid"] != "pvesim") {
+				t.Errorf("running task in the cluster's list is %v", entry)
+			}
+		}
+		a.do("DELETE", path)
+		a.wait(mine)
+	})
 }
 
 // TestClusterTasksAreTheLast25OfEachNode counts them.
@@ -210,46 +205,48 @@ func TestClusterTasksAreTheLast25OfEachNode(t *testing.T) {
 
 func TestAKilledWorkerCleansNothingUp(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t)
-	upid := fmt.Sprint(a.must("POST", "/nodes/pve1/qemu/9001/clone", "newid", "200", "full", "1", "bwlimit", slowCopy))
-	a.begun(200)
-	a.server.World.KillWorker(proxmox.UPID(upid))
-	a.server.World.KillWorker("UPID:none")
-	if exit := a.wait(upid); exit != "unexpected status" {
-		t.Error(exit)
-	}
-	if v, ok := a.server.World.VM(200); !ok || v.Lock != "clone" {
-		t.Errorf("VM is %+v", v)
-	}
-	for _, line := range a.list("/nodes/pve1/tasks/" + upid + "/log") {
-		if strings.HasPrefix(line["t"].(string), "TASK") {
-			t.Errorf("log of a killed worker says %v", line)
+	virtually(t, func(t *testing.T, a *api) {
+		upid := fmt.Sprint(a.must("POST", "/nodes/pve1/qemu/9001/clone", "newid", "200", "full", "1", "bwlimit", slowCopy))
+		a.begun(200)
+		a.server.World.KillWorker(proxmox.UPID(upid))
+		a.server.World.KillWorker("UPID:none")
+		if exit := a.wait(upid); exit != "unexpected status" {
+			t.Error(exit)
 		}
-	}
-	if len(a.server.World.Check()) == 0 {
-		t.Error("nothing is left behind")
-	}
+		if v, ok := a.server.World.VM(200); !ok || v.Lock != "clone" {
+			t.Errorf("VM is %+v", v)
+		}
+		for _, line := range a.list("/nodes/pve1/tasks/" + upid + "/log") {
+			if strings.HasPrefix(line["t"].(string), "TASK") {
+				t.Errorf("log of a killed worker says %v", line)
+			}
+		}
+		if len(a.server.World.Check()) == 0 {
+			t.Error("nothing is left behind")
+		}
+	})
 }
 
 // TestAHeldLockFileIsWaitedFor lets a write run into its timeout, and another one through.
 func TestAHeldLockFileIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	a := newAPI(t)
-	release := a.server.World.HoldLock(9001)
-	const refused = "can't lock file '/var/lock/qemu-server/lock-9001.conf' - got timeout"
-	if r := a.do("PUT", "/nodes/pve1/qemu/9001/config", "cores", "3"); r.reason != refused {
-		t.Errorf("PUT under a foreign lock: %d %s", r.status, r.reason)
-	}
-	again := a.server.World.HoldLock(9001)
-	release()
-	release()
-	if exit := a.exit("PUT", "/nodes/pve1/qemu/9001/resize", "disk", "scsi0", "size", "11G"); exit != refused {
-		t.Errorf("resize under a foreign lock: %s", exit)
-	}
-	again()
-	if r := a.do("PUT", "/nodes/pve1/qemu/9001/config", "cores", "3"); r.status != http.StatusOK {
-		t.Errorf("PUT after the release: %d %s", r.status, r.reason)
-	}
+	virtually(t, func(t *testing.T, a *api) {
+		release := a.server.World.HoldLock(9001)
+		const refused = "can't lock file '/var/lock/qemu-server/lock-9001.conf' - got timeout"
+		if r := a.do("PUT", "/nodes/pve1/qemu/9001/config", "cores", "3"); r.reason != refused {
+			t.Errorf("PUT under a foreign lock: %d %s", r.status, r.reason)
+		}
+		again := a.server.World.HoldLock(9001)
+		release()
+		release()
+		if exit := a.exit("PUT", "/nodes/pve1/qemu/9001/resize", "disk", "scsi0", "size", "11G"); exit != refused {
+			t.Errorf("resize under a foreign lock: %s", exit)
+		}
+		again()
+		if r := a.do("PUT", "/nodes/pve1/qemu/9001/config", "cores", "3"); r.status != http.StatusOK {
+			t.Errorf("PUT after the release: %d %s", r.status, r.reason)
+		}
+	})
 }
 
 // TestFinishedTasksAreInTheState rebuilds a world with its history, and asks for it by the name that every node has for itself.

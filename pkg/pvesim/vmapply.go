@@ -3,7 +3,6 @@ package pvesim
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -272,18 +271,7 @@ func (ch *change) keepUnused(value string) {
 	case d.cdrom():
 		return
 	}
-	free := ""
-	for i := 255; i >= 0; i-- {
-		switch key := "unused" + strconv.Itoa(i); ch.config[key] {
-		case string(d.volume):
-			return
-		case "":
-			free = key
-		}
-	}
-	if free != "" {
-		ch.config[free] = string(d.volume)
-	}
+	addUnused(ch.config, d.volume)
 }
 
 // cleanUp drops pending changes that change nothing (PVE::AbstractConfig::cleanup_pending).
