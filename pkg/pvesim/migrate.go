@@ -209,17 +209,28 @@ func (w *World) migrateVM(t *task, j migrateJob) {
 			return
 		}
 		j.began = w.clock.Now()
-		w.migrateLog(t, "starting migration of VM %d to node '%s' (%s)", v.id, j.target.Name, j.target.Address)
 		if !w.node(v.node).sees(j.target) {
-			t.after(noRouteDelay, func() { t.end("migration aborted") })
+			w.refuseConnection(t, j)
 			return
 		}
+		w.migrateLog(t, "starting migration of VM %d to node '%s' (%s)", v.id, j.target.Name, j.target.Address)
 		if problem := w.scanVolumes(t, j); problem != "" {
 			w.abortMigration(t, j, problem)
 			return
 		}
 		w.beginMigration(t, j)
 	}})
+}
+
+// refuseConnection ends a migration whose target does not answer: qemu-server tries ssh before anything else.
+func (w *World) refuseConnection(t *task, j migrateJob) {
+	w.migrateLog(t, "# /usr/bin/ssh -e none -o 'BatchMode=yes' -o 'HostKeyAlias=%[1]s' -o 'UserKnownHostsFile=/etc/pve/nodes/%[1]s/ssh_known_hosts' "+
+		"-o 'GlobalKnownHostsFile=none' root@%[2]s /bin/true", j.target.Name, j.target.Address)
+	t.after(noRouteDelay, func() {
+		w.migrateLog(t, "ssh: connect to host %s port 22: No route to host", j.target.Address)
+		w.migrateLog(t, "ERROR: migration aborted (duration %s): Can't connect to destination address using public key", w.duration(j.began))
+		t.end("migration aborted")
+	})
 }
 
 // migrateLog writes a line with the time, as PVE::AbstractMigrate does.

@@ -33,6 +33,7 @@ func TestWhatANodeTellsOfItself(t *testing.T) {
 			asked{"GET /nodes/pve1/network type=eth", `[{"active":1,"families":["inet"],"iface":"eth0"`},
 			asked{"GET /nodes/pve1/services/pveproxy/state", `"state":"running"`},
 			asked{"GET /nodes/pve1/services/nonsense/state", "does not have a value in the enumeration"},
+			asked{"GET /nodes/pve1/qemu/100", `{"subdir":"config"}`},
 			asked{"GET /nodes/pve1/capabilities/qemu/cpu", `{"custom":0,"name":"x86-64-v2-AES","vendor":"default"}`},
 			asked{"GET /nodes/pve1/capabilities/qemu/machines", `{"id":"pc-q35-9.2","type":"q35","version":"9.2"}`},
 		)

@@ -2,6 +2,7 @@ package pvesim
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
@@ -12,6 +13,7 @@ func powerRoutes(v Version) []Route {
 	skip, timeout := schema.Boolean("skiplock"), schema.Integer("timeout").Min(0)
 	keep, from := schema.Boolean("keepActive"), schema.Text("migratedfrom").Format("pve-node")
 	return []Route{
+		{Method: "GET", Path: "/nodes/{node}/qemu/{vmid}", handle: index("subdir", vmIndex(v)...)},
 		{Method: "GET", Path: path, handle: statusIndex},
 		{Method: "GET", Path: path + "/current", handle: currentStatus, permission: on("/vms/{vmid}", "VM.Audit")},
 		{Method: "POST", Path: path + "/start", handle: startRequest, permission: manage, params: startParams(v)},
@@ -28,6 +30,16 @@ func powerRoutes(v Version) []Route {
 		}},
 		{Method: "POST", Path: path + "/resume", handle: resumeRequest, permission: manage, params: []schema.Param{skip, schema.Boolean("nocheck")}},
 	}
+}
+
+// vmIndex is what is below a VM, as vmdiridx of qemu-server lists it.
+func vmIndex(v Version) []string {
+	names := strings.Fields(`config cloudinit pending status unlink vncproxy termproxy migrate resize move rrd rrddata monitor agent snapshot
+		spiceproxy sendkey firewall mtunnel remote-migrate`)
+	if v != V84 {
+		names = append(names, "dbus-vmstate")
+	}
+	return names
 }
 
 func startParams(v Version) []schema.Param {

@@ -209,8 +209,11 @@ func TestCutLink(t *testing.T) {
 		if v, _ := b.world.VM(301); v.Status != "running" {
 			t.Errorf("the VM of a cut host is %s", v.Status)
 		}
-		if exit := b.exit("pve1", "POST", "/nodes/pve1/qemu/100/migrate", "target", "pve3", "online", "1"); exit != "migration aborted" {
-			t.Errorf("migration to a cut host: %s", exit)
+		_, upid := b.send("pve1", "POST", "/nodes/pve1/qemu/100/migrate", "target", "pve3", "online", "1")
+		b.pass(10 * time.Second)
+		if log := untimed(strings.Join(b.log(upid), " / ")); !strings.Contains(log, "# /usr/bin/ssh ") || !strings.HasSuffix(log, "No route to host / "+
+			"ERROR: migration aborted (duration): Can't connect to destination address using public key / TASK ERROR: migration aborted") {
+			t.Errorf("migration to a cut host: %s", log)
 		}
 		b.world.MendLink("pve3")
 		b.expect([]probe{{"pve1", "GET", "/nodes/pve3/qemu/300/config", "200 OK"}, {"pve3", "POST", "/nodes/pve3/qemu/300/status/start", "200 OK"}})

@@ -156,6 +156,7 @@ func (ch *change) newVolume(key string, d *drive, s *storage, format string, siz
 	id := s.freeName(ch.World, ch.vm.node, ch.vm.id, format)
 	switch {
 	case s.fileBased() && size > maxFile:
+		ch.logf("%s", ch.version.formatting(s.diskPath(id), format, size, ""))
 		return fail("unable to create image: qemu-img: %s: The image size is too large for file format '%s'", s.diskPath(id), format)
 	case !s.fileBased() && size > s.free(ch.vm.node):
 		return fail("unable to create image: not enough free space on storage '%s'", s.id)
