@@ -1,6 +1,7 @@
 package pvesim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,12 +108,12 @@ func (c *call) move(t *task, d drive) string {
 		t.logf("copying volume '%s' from current storage '%s' to target storage '%s'", d.volume, d.storageID(), s.id)
 	}
 	t.logf("create full clone of drive %s (%s)", name, d.volume)
-	format := cmpOr(c.params["format"], from.format)
+	format := cmp.Or(c.params["format"], from.format)
 	if !slices.Contains(s.diskFormats(), format) {
 		format = s.diskFormats()[0]
 	}
 	moved := parseDrive(v.config[name])
-	if r := ch.newVolume(name, &moved, s, format, from.size); r.failed() {
+	if r := ch.newVolume(newDisk{key: name, drive: &moved, storage: s, format: format, size: from.size}); r.failed() {
 		return "storage migration failed: " + r.reason
 	}
 	ch.pending[name] = pendingValue{value: moved.String()}
@@ -173,7 +174,7 @@ func (c *call) reassignDisk() reply {
 	})(c)
 }
 
-func (c *call) targetDisk() string { return cmpOr(c.params["target-disk"], c.params["disk"]) }
+func (c *call) targetDisk() string { return cmp.Or(c.params["target-disk"], c.params["disk"]) }
 
 func (c *call) reassignRefusal() string {
 	if c.params["target-vmid"] == c.params["vmid"] {

@@ -1,6 +1,7 @@
 package pvesim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -84,7 +85,7 @@ func (ch *change) makeCloudInit(key string, d *drive, s *storage) reply {
 	if other := ch.otherCloudInit(key); other != "" {
 		return fail("%s - cloud-init drive is already attached at '%s'", key, other)
 	}
-	id := s.volumeName(ch.vm.id, fmt.Sprintf("vm-%d-cloudinit", ch.vm.id), cmpOr(d.props["format"], cloudInitFormat(s)))
+	id := s.volumeName(ch.vm.id, fmt.Sprintf("vm-%d-cloudinit", ch.vm.id), cmp.Or(d.props["format"], cloudInitFormat(s)))
 	ch.alloc(s, id, cloudInitSize)
 	d.volume, d.props["media"] = id, "cdrom"
 	delete(d.props, "format")
@@ -138,34 +139,44 @@ func diskBytes(key string, d *drive, gib float64) proxmox.Bytes {
 
 // makeDisk allocates an empty disk.
 func (ch *change) makeDisk(key string, d *drive, s *storage, gib float64) reply {
-	format := cmpOr(d.props["format"], s.diskFormats()[0])
+	format := cmp.Or(d.props["format"], s.diskFormats()[0])
 	if key == "tpmstate0" && ch.version == V84 {
 		format = "raw"
 	}
-	return ch.newVolume(key, d, s, format, diskBytes(key, d, gib))
+	return ch.newVolume(newDisk{key: key, drive: d, storage: s, format: format, size: diskBytes(key, d, gib)})
 }
 
-// newVolume allocates the volume of a drive under the next free name.
-func (ch *change) newVolume(key string, d *drive, s *storage, format string, size proxmox.Bytes) reply {
+// newDisk is a disk to be made: where it is in the config, and what volume it gets.
+type newDisk struct {
+	key     string
+	drive   *drive
+	storage *storage
+	format  string
+	size    proxmox.Bytes
+}
+
+// newVolume allocates the volume of a disk under the next free name.
+func (ch *change) newVolume(n newDisk) reply {
+	s := n.storage
 	if !s.holds("images") {
 		return fail("storage '%s' does not support content-type 'images'", s.id)
 	}
-	if !slices.Contains(s.diskFormats(), format) {
-		return fail("unsupported format '%s'", format)
+	if !slices.Contains(s.diskFormats(), n.format) {
+		return fail("unsupported format '%s'", n.format)
 	}
-	id := s.freeName(ch.World, ch.vm.node, ch.vm.id, format)
+	id := s.freeName(ch.World, ch.vm.node, ch.vm.id, n.format)
 	switch {
-	case s.fileBased() && size > maxFile:
-		ch.logf("%s", ch.version.formatting(s.diskPath(id), format, size, ""))
-		return fail("unable to create image: qemu-img: %s: The image size is too large for file format '%s'", s.diskPath(id), format)
-	case !s.fileBased() && size > s.free(ch.vm.node):
+	case s.fileBased() && n.size > maxFile:
+		ch.logf("%s", ch.version.formatting(s.diskPath(id), n.format, n.size, ""))
+		return fail("unable to create image: qemu-img: %s: The image size is too large for file format '%s'", s.diskPath(id), n.format)
+	case !s.fileBased() && n.size > s.free(ch.vm.node):
 		return fail("unable to create image: not enough free space on storage '%s'", s.id)
 	}
-	ch.alloc(s, id, size)
-	d.volume, d.props["size"] = id, schema.FormatSize(size)
-	delete(d.props, "format")
-	delete(d.props, "import-from")
-	ch.logf("%s: successfully created disk '%s'", key, d)
+	ch.alloc(s, id, n.size)
+	n.drive.volume, n.drive.props["size"] = id, schema.FormatSize(n.size)
+	delete(n.drive.props, "format")
+	delete(n.drive.props, "import-from")
+	ch.logf("%s: successfully created disk '%s'", n.key, n.drive)
 	return reply{}
 }
 
@@ -175,7 +186,7 @@ func (ch *change) importDisk(key string, d *drive, s *storage, source proxmox.Vo
 	if from == nil {
 		return fail("failed to stat '%s'", ch.sourcePath(source))
 	}
-	format := cmpOr(d.props["format"], from.format)
+	format := cmp.Or(d.props["format"], from.format)
 	if !slices.Contains(s.diskFormats(), format) {
 		format = s.diskFormats()[0]
 	}
@@ -186,7 +197,7 @@ func (ch *change) importDisk(key string, d *drive, s *storage, source proxmox.Vo
 	ch.logf("%s", line)
 	quiet := *ch
 	quiet.log = nil
-	r := quiet.newVolume(key, d, s, format, from.size)
+	r := quiet.newVolume(newDisk{key: key, drive: d, storage: s, format: format, size: from.size})
 	ch.made, ch.freed = quiet.made, quiet.freed
 	if r.failed() {
 		return r

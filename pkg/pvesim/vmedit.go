@@ -1,6 +1,7 @@
 package pvesim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -149,22 +150,12 @@ func (v *vm) checkBalloon(e *edit) reply {
 	if e.set["memory"] == "" && e.set["balloon"] == "" {
 		return reply{}
 	}
-	memory := cmpOr(e.set["memory"], v.pending["memory"].value, v.config["memory"])
-	balloon := cmpOr(e.set["balloon"], v.pending["balloon"].value, v.config["balloon"])
+	memory := cmp.Or(e.set["memory"], v.pending["memory"].value, v.config["memory"])
+	balloon := cmp.Or(e.set["balloon"], v.pending["balloon"].value, v.config["balloon"])
 	if atoi(balloon, 0) > atoi(propertyOr(memory, "current", firstProperty(memory)), 512) {
 		return fail("balloon value too large (must be smaller than assigned memory)")
 	}
 	return reply{}
-}
-
-// cmpOr returns the first value that is not empty.
-func cmpOr(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // underLock runs do when the VM's lock file is free; a PUT waits for it.
