@@ -23,8 +23,8 @@ type api struct {
 	t      *testing.T
 	server *pvesim.Server
 	client *http.Client
-	// patience is how long to wait for the end of a task.
-	patience time.Duration
+	// patience is how long to wait for the end of a task, looking every so often.
+	patience, every time.Duration
 }
 
 // result is an answer: the reason phrase is where Proxmox VE puts its messages.
@@ -39,7 +39,7 @@ type result struct {
 func newAPI(t *testing.T, opts ...pvesim.Option) *api {
 	t.Helper()
 	s := pvesim.Run(t, append([]pvesim.Option{pvesim.WithSpeed(200)}, opts...)...)
-	return &api{t: t, server: s, client: s.Client(), patience: patience}
+	return &api{t: t, server: s, client: s.Client(), patience: patience, every: moment}
 }
 
 // virtually runs a test in a bubble, with a world and root's api to it. What takes minutes there takes no time, and is the same in every
@@ -51,7 +51,7 @@ func virtually(t *testing.T, test func(*testing.T, *api), opts ...pvesim.Option)
 		token := w.AddToken(pvesim.TokenSpec{User: "root@pam", Name: "pvesim", Unseparated: true})
 		test(t, &api{
 			t: t, server: &pvesim.Server{URL: "https://pve", World: w, Token: token},
-			client: &http.Client{Transport: signed{w.Transport("pve1"), token}}, patience: time.Hour,
+			client: &http.Client{Transport: signed{w.Transport("pve1"), token}}, patience: time.Hour, every: time.Second / 10,
 		})
 	})
 }
@@ -138,7 +138,7 @@ func (a *api) wait(upid any) string {
 		if status["status"] == "stopped" {
 			return fmt.Sprint(status["exitstatus"])
 		}
-		poll()
+		<-time.After(a.every)
 	}
 	a.t.Fatalf("task %s does not end", upid)
 	return ""
@@ -147,8 +147,10 @@ func (a *api) wait(upid any) string {
 // patience is how long tests wait on real clocks for what must come: a machine may be loaded.
 const patience = time.Minute
 
+const moment = 2 * time.Millisecond
+
 // poll waits a moment between two looks.
-func poll() { <-time.After(2 * time.Millisecond) }
+func poll() { <-time.After(moment) }
 
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, is func() bool) {

@@ -36,7 +36,7 @@ func TestNoOrderOfClonesLeavesAnythingBehind(t *testing.T) {
 		defer w.Close()
 		token := w.AddToken(pvesim.TokenSpec{User: "root@pam", Name: "t", Unseparated: true})
 		client := &http.Client{Transport: signed{w.Transport("pve1"), token}}
-		m := &meddler{T: rt, world: w, clock: clock, api: &api{t: t, server: &pvesim.Server{URL: "https://pve"}, client: client, patience: patience}}
+		m := &meddler{T: rt, world: w, clock: clock, api: &api{t: t, server: &pvesim.Server{URL: "https://pve"}, client: client, patience: patience, every: moment}}
 		killed := false
 		for range rapid.IntRange(1, 50).Draw(rt, "steps") {
 			killed = m.act() || killed

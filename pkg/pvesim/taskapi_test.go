@@ -86,7 +86,7 @@ func (a *api) list(path string, pairs ...string) []map[string]any {
 
 // as speaks with another token.
 func (a *api) as(token pvesim.Token) *api {
-	return &api{t: a.t, server: a.server, client: &http.Client{Transport: signed{a.server.World.Transport("pve1"), token}}, patience: a.patience}
+	return &api{t: a.t, server: a.server, client: &http.Client{Transport: signed{a.server.World.Transport("pve1"), token}}, patience: a.patience, every: a.every}
 }
 
 // seconds are the starts of tasks after that of the first.
