@@ -20,8 +20,8 @@
 //
 //   - The world: world, entity, events, delays; model, seedmodel and load make it, state is it as plain data, dump and inspect
 //     copy from it, check* look for what is broken in it.
-//   - A request, in its order: server or run, front (off the wire), http (which node and daemon, what faults), auth, route,
-//     pathparam and internal/schema (its parameters), permission, placement (who serves it), the handler, reply.
+//   - A request, in its order: server or run, front (off the wire), http (faults, and the order of the rest), auth, route and
+//     pathparam, permission, placement and daemon (who serves it), internal/schema (its parameters), the handler, reply.
 //   - Tasks: task, taskapi; flock (lock files of VMs), quorum (locks of the cluster file system).
 //   - VMs: create, clone*, destroy, template and snapshot*; vmedit takes a change of a config, vmapply makes it, hotplug on a
 //     running VM, vmparam and …format say what may be in it, vmvalue writes it, vmconfig and vmstatus show it, vmrights are for
@@ -32,6 +32,6 @@
 //   - Access: access*, users, usergroups, tokens, ticket, role*, acl*, rights, permissionapi.
 //   - Cluster and nodes: cluster*, resources and guestentry (cluster/resources), node, hardware, mapping, pool, container, ha*.
 //   - Network: firewall*, internal/firewall, sdn*, internal/sdn.
-//   - Trouble: fault and strike, act and …acts, daemon.
+//   - Trouble: fault and strike, act and …acts, daemon (those that are stopped or frozen).
 //   - The simulator itself: control (/pvesim/…), coverage*, certificate, index.
 package pvesim
