@@ -225,7 +225,7 @@ func (o *cloneOrder) newConfig(p *clonePlan) map[string]string {
 		delete(out, name)
 	}
 	for key, value := range p.config {
-		switch strings.TrimRight(key, "0123456789") {
+		switch unnumbered(key) {
 		case "template", "lock", "unused", "parent":
 			delete(out, key)
 		case "net":

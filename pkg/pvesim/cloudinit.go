@@ -15,7 +15,7 @@ import (
 
 // isCloudInitOption tells whether an option only means something to the cloud-init drive.
 func isCloudInitOption(key string) bool {
-	return slices.Contains(cloudInitOptions(), key) || strings.TrimRight(key, "0123456789") == "ipconfig"
+	return slices.Contains(cloudInitOptions(), key) || unnumbered(key) == "ipconfig"
 }
 
 func cloudInitOptions() []string {

@@ -22,7 +22,7 @@ func cloudInitRoutes() []Route {
 // noteCloudInit records that an option no longer has the value that is on the cloud-init drive. Later changes leave the record
 // alone, unless they bring the value of the drive back.
 func (ch *change) noteCloudInit(key string, previous staleValue, now string) {
-	if base := strings.TrimRight(key, "0123456789"); !isCloudInitOption(key) && key != "name" && base != "net" {
+	if base := unnumbered(key); !isCloudInitOption(key) && key != "name" && base != "net" {
 		return
 	}
 	noted, is := ch.cloudInit[key]

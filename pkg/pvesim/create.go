@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
@@ -76,7 +75,7 @@ func (c *call) needBridges(set map[string]string) reply {
 	format := netFormat()
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		p, _ := format.Parse(set[key])
-		if strings.TrimRight(key, "0123456789") == "net" && p["bridge"] == "" {
+		if unnumbered(key) == "net" && p["bridge"] == "" {
 			return fail("no sdn vnet ID specified")
 		}
 	}
@@ -190,5 +189,5 @@ func (v *vm) defaultBoot() string {
 }
 
 func isBootBus(name string) bool {
-	return slices.Contains([]string{"ide", "sata", "scsi", "virtio"}, strings.TrimRight(name, "0123456789"))
+	return slices.Contains([]string{"ide", "sata", "scsi", "virtio"}, unnumbered(name))
 }

@@ -40,7 +40,7 @@ func TestTheDocsShowTheTestAbove(t *testing.T) {
 		t.Fatal(err)
 	}
 	block := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(docs)
-	if block == nil || !strings.Contains(string(source), string(block[1])) {
+	if len(block) != 2 || !strings.Contains(string(source), string(block[1])) {
 		t.Error("the first Go block of docs/pvesim.md is not a test of docs_test.go: copy it from there")
 	}
 }

@@ -50,7 +50,7 @@ func (d drive) size() proxmox.Bytes {
 func busOrder(names []string) {
 	rank := []string{"ide", "sata", "scsi", "virtio", "efidisk", "tpmstate", "unused"}
 	key := func(name string) (int, int) {
-		bus := strings.TrimRight(name, "0123456789")
+		bus := unnumbered(name)
 		return slices.Index(rank, bus), atoi(name[len(bus):], 0)
 	}
 	slices.SortFunc(names, func(a, b string) int {
@@ -81,7 +81,7 @@ func addUnused(config map[string]string, id proxmox.VolumeID) {
 
 // isDrive tells whether a config key is a disk or CD-ROM, unused volumes included.
 func isDrive(key string) bool {
-	switch strings.TrimRight(key, "0123456789") {
+	switch unnumbered(key) {
 	case "ide", "sata", "scsi", "virtio", "efidisk", "tpmstate", "unused":
 		return key[len(key)-1] >= '0' && key[len(key)-1] <= '9'
 	}

@@ -27,7 +27,7 @@ func (c *call) checkDrives(set map[string]string) reply {
 		if !isDrive(key) || strings.HasPrefix(key, "unused") {
 			continue
 		}
-		bus := strings.TrimRight(key, "0123456789")
+		bus := unnumbered(key)
 		format := driveFormat(bus, c.version)
 		p, msg := format.Parse(set[key])
 		if msg != "" || !consistentDrive(bus, p) {

@@ -69,7 +69,7 @@ func (ch *change) can(feature string) hotplugResult {
 
 // isFastPlug tells whether an option means nothing to the running process, or can be told to it at any time.
 func isFastPlug(key string) bool {
-	switch strings.TrimRight(key, "0123456789") {
+	switch unnumbered(key) {
 	case "lock", "name", "onboot", "shares", "startup", "description", "protection", "vmstatestorage", "hookscript", "tags", "template", "migrate_downtime",
 		"migrate_speed", "autostart", "freeze", "cpuunits", "cpulimit":
 		return true
@@ -79,7 +79,7 @@ func isFastPlug(key string) bool {
 
 // plug tells what becomes of a new value.
 func (ch *change) plug(key, value string) hotplugResult {
-	switch base := strings.TrimRight(key, "0123456789"); {
+	switch base := unnumbered(key); {
 	case isFastPlug(key):
 		return plugged
 	case key == "hotplug":
@@ -149,7 +149,7 @@ func (ch *change) plugNet(key, value string) hotplugResult {
 
 // plugDrive changes the medium of a CD-ROM drive, or a disk whose process need not know of the change.
 func (ch *change) plugDrive(key, value string) hotplugResult {
-	bus := strings.TrimRight(key, "0123456789")
+	bus := unnumbered(key)
 	after := parseDrive(value)
 	if bus == "efidisk" || bus == "tpmstate" {
 		return waits
@@ -179,7 +179,7 @@ func (ch *change) plugDrive(key, value string) hotplugResult {
 
 // unplug tells what becomes of an option that is deleted.
 func (ch *change) unplug(key string) hotplugResult {
-	switch base := strings.TrimRight(key, "0123456789"); {
+	switch base := unnumbered(key); {
 	case isFastPlug(key):
 		return plugged
 	case key == "hotplug":

@@ -220,7 +220,7 @@ func (w *World) seedVM(s VMSpec) error {
 		return fmt.Errorf("add VM %d: %w", s.VMID, err)
 	}
 	for key, value := range v.config {
-		if strings.TrimRight(key, "0123456789") == "net" {
+		if unnumbered(key) == "net" {
 			v.config[key] = w.normalNet(value)
 		}
 	}

@@ -96,7 +96,7 @@ func (w *World) volumeFailure(v *vm) string {
 // deviceFailure looks for the host's PCI devices that the VM wants.
 func (w *World) deviceFailure(v *vm) string {
 	for _, key := range slices.Sorted(maps.Keys(v.config)) {
-		if strings.TrimRight(key, "0123456789") != "hostpci" {
+		if unnumbered(key) != "hostpci" {
 			continue
 		}
 		if msg := w.pciFailure(v, v.config[key]); msg != "" {
@@ -214,12 +214,7 @@ func cpuSet(set string) []int {
 
 // pciFailure is why a hostpciN cannot be passed on. Devices are looked for only when a mapping names them.
 func (w *World) pciFailure(v *vm, value string) string {
-	name := ""
-	for _, property := range strings.Split(value, ",") {
-		if mapping, ok := strings.CutPrefix(property, "mapping="); ok {
-			name = mapping
-		}
-	}
+	name := propertyOr(value, "mapping", "")
 	if name == "" {
 		return ""
 	}

@@ -2,7 +2,6 @@ package pvesim
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -56,7 +55,7 @@ func (c *call) suspendToDisk(v *vm) reply {
 		return denied(path, "VM.Config.Disk")
 	}
 	for key := range v.config {
-		if strings.TrimRight(key, "0123456789") == "hostpci" {
+		if unnumbered(key) == "hostpci" {
 			return fail("cannot suspend VM to disk due to passed-through PCI device(s), which lack the possibility to save/restore their internal state")
 		}
 	}

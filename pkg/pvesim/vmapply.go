@@ -236,7 +236,7 @@ func (ch *change) writeValue(key, value string) reply {
 	if isDrive(key) {
 		return ch.writeDrive(key, value)
 	}
-	switch strings.TrimRight(key, "0123456789") {
+	switch unnumbered(key) {
 	case "net":
 		value = ch.normalNet(value)
 	case "tags":

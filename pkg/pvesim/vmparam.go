@@ -2,6 +2,7 @@ package pvesim
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/schema"
 )
@@ -109,6 +110,9 @@ func diskNames() []string {
 	}
 	return append(out, "efidisk0", "tpmstate0")
 }
+
+// unnumbered is the kind of an option: net of net0.
+func unnumbered(key string) string { return strings.TrimRight(key, "0123456789") }
 
 // numbered returns name0, name1 … of which there are count.
 func numbered(name string, count int) []string {

@@ -115,7 +115,7 @@ func (c *call) mayEditNew(e *edit) reply {
 
 // mayEditOption is check_vm_modify_config_perm. Options whose right depends on their value are left to mayUseDevice.
 func (c *call) mayEditOption(key string) reply {
-	base := strings.TrimRight(key, "0123456789")
+	base := unnumbered(key)
 	if isDrive(key) || key == "tags" || slices.Contains([]string{"cdrom", "unused", "serial", "usb", "hostpci", "virtiofs"}, base) {
 		return reply{}
 	}
@@ -134,7 +134,7 @@ func (c *call) mayEditOption(key string) reply {
 
 // optionPrivileges are the privileges on the VM of which setting the option takes one; nil for options of root@pam's own.
 func optionPrivileges(key string) []string {
-	switch strings.TrimRight(key, "0123456789") {
+	switch unnumbered(key) {
 	case "cores", "cpu", "cpulimit", "cpuunits", "numa", "smp", "sockets", "vcpus":
 		return []string{"VM.Config.CPU"}
 	case "memory", "balloon", "shares", "allow-ksm":
@@ -179,7 +179,7 @@ func (c *call) mayChange(e *edit, config map[string]string) reply {
 
 // mayUseDevice checks an option whose right depends on its value.
 func (c *call) mayUseDevice(key, value string) reply {
-	switch base := strings.TrimRight(key, "0123456789"); {
+	switch base := unnumbered(key); {
 	case key == "cdrom" || isDrive(key) && isCDROM(value):
 		return c.needOnVM("VM.Config.CDROM")
 	case isDrive(key) || base == "unused":
@@ -241,7 +241,7 @@ func propertyOr(value, name, otherwise string) string {
 // mayUseBridges asks for SDN.Use on the bridges and VLANs of network devices.
 func (c *call) mayUseBridges(config map[string]string) reply {
 	for _, key := range slices.Sorted(maps.Keys(config)) {
-		if strings.TrimRight(key, "0123456789") != "net" || key == "net" {
+		if unnumbered(key) != "net" || key == "net" {
 			continue
 		}
 		if r := c.mayUseBridge(config[key]); r.failed() {
