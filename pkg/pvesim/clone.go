@@ -52,7 +52,7 @@ func cloneRoutes() []Route {
 func cloneVM(c *call) reply {
 	v := c.vm()
 	if v == nil {
-		return fail("unable to find configuration file for VM %d on node '%s'", c.vmid(), c.node.Name)
+		return fail("%s", notOnNode(c.node.Name, c.vmid()))
 	}
 	o := &cloneOrder{call: c, newID: toVMID(c.params["newid"]), moveTo: proxmox.NodeName(c.params["target"]), running: v.running}
 	if o.moveTo == c.node.Name || o.moveTo == "localhost" {
@@ -80,7 +80,7 @@ func (o *cloneOrder) check() (*clonePlan, reply) {
 	case v == nil:
 		return nil, missingVM(o.node.Name, o.vmid())
 	case v.lock() != "":
-		return nil, fail("VM is locked (%s)", v.lock())
+		return nil, fail("%s", v.lockRefusal())
 	case v.running != o.running:
 		return nil, fail("unexpected state change")
 	}

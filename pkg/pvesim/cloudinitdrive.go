@@ -74,7 +74,7 @@ func regenerateCloudInit(c *call) reply {
 			return missingVM(c.node.Name, c.vmid())
 		}
 		if v.lock() != "" {
-			return fail("VM is locked (%s)", v.lock())
+			return fail("%s", v.lockRefusal())
 		}
 		if msg := c.snippetProblem(v); msg != "" {
 			return fail("%s", msg)

@@ -43,7 +43,7 @@ func (c *call) destroyRefusal() string {
 	}
 	v := c.vm()
 	if v.lock() != "" && !c.flag("skiplock") {
-		return fmt.Sprintf("VM is locked (%s)", v.lock())
+		return v.lockRefusal()
 	}
 	if base := c.usedAsBase(v); base != nil {
 		return fmt.Sprintf("base volume '%s' is still in use by linked cloned", base.key.id)

@@ -1,6 +1,7 @@
 package pvesim
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -155,6 +156,9 @@ type vmStats struct {
 
 func (v *vm) lock() string     { return v.config["lock"] }
 func (v *vm) isTemplate() bool { return v.config["template"] == "1" }
+
+// lockRefusal is what is said to those who need the VM unlocked (PVE::AbstractConfig::check_lock).
+func (v *vm) lockRefusal() string { return fmt.Sprintf("VM is locked (%s)", v.lock()) }
 
 func (v *vm) status() string {
 	if v.running {

@@ -154,6 +154,7 @@ func (p firewallPlace) scope(c *call) firewall.Scope {
 	return firewall.Scope{Place: p.place, Cluster: c.firewalls.cluster, Own: p.find(c), SDNSets: c.sdn.firewallSets()}
 }
 
+// fileModified refuses a request that was made for another version of a file (PVE::Tools::assert_if_modified).
 const fileModified = "detected modified configuration - file changed by other user? Try again."
 
 // modified refuses a request whose digest is not that of what it changes.

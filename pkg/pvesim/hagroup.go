@@ -94,7 +94,7 @@ func changeHAGroup(c *call) reply {
 	msg := ""
 	switch {
 	case c.has("digest") && c.params["digest"] != sectionsDigest(c.ha.groups):
-		msg = modifiedConfig
+		msg = fileModified
 	case c.ha.groups[name] == nil:
 		msg = fmt.Sprintf("no such ha group '%s'", name)
 	default:

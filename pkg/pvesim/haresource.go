@@ -141,7 +141,7 @@ func changeHAResource(c *call) reply {
 	case group != "" && c.ha.groups[group] == nil:
 		return fail("HA group '%s' does not exist", group)
 	case c.has("digest") && c.params["digest"] != sectionsDigest(c.ha.resources):
-		return fail("update resources config failed: %s", modifiedConfig)
+		return fail("update resources config failed: %s", fileModified)
 	case r == nil:
 		return fail("update resources config failed: no such resource '%s'", sid)
 	}
@@ -152,8 +152,6 @@ func changeHAResource(c *call) reply {
 	c.haTouch(sid)
 	return ok(nil)
 }
-
-const modifiedConfig = "detected modified configuration - file changed by other user? Try again."
 
 // updateSection changes a section of a config file, as delete and the other parameters of a PUT say.
 func updateSection(into, set map[string]string, remove []string, known []schema.Param) string {

@@ -122,7 +122,7 @@ func changeHARule(c *call) reply {
 	case len(errors) > 0:
 		return invalid(errors)
 	case c.has("digest") && c.params["digest"] != sectionsDigest(c.ha.rules):
-		return fail("update HA rules failed: %s", modifiedConfig)
+		return fail("update HA rules failed: %s", fileModified)
 	case rule == nil:
 		return fail("update HA rules failed: HA rule '%s' does not exist", name)
 	}

@@ -132,7 +132,7 @@ func migrateRequest(c *call) reply {
 	case v == nil:
 		return missingVM(c.node.Name, c.vmid())
 	case v.lock() != "":
-		return fail("VM is locked (%s)", v.lock())
+		return fail("%s", v.lockRefusal())
 	case v.running && !c.flag("online"):
 		return fail("can't migrate running VM without --online")
 	}
@@ -205,7 +205,7 @@ func (w *World) migrateVM(t *task, j migrateJob) {
 	v := j.vm
 	t.lock(lockRequest{id: v.id, timeout: flockTimeout, granted: func() {
 		if v.destroyed || v.lock() != "" {
-			t.end(fmt.Sprintf("VM is locked (%s)", v.lock()))
+			t.end(v.lockRefusal())
 			return
 		}
 		j.began = w.clock.Now()

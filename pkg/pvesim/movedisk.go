@@ -60,9 +60,9 @@ func (c *call) diskToMove() (drive, string) {
 	case v == nil:
 		return drive{}, noConfig(c.node.Name, c.vmid())
 	case v.lock() != "":
-		return drive{}, fmt.Sprintf("VM is locked (%s)", v.lock())
+		return drive{}, v.lockRefusal()
 	case c.has("digest") && c.params["digest"] != v.digest():
-		return drive{}, "checksum mismatch (file change by other user?)"
+		return drive{}, wrongDigest
 	case v.config[name] == "":
 		return drive{}, fmt.Sprintf("disk '%s' does not exist", name)
 	}
@@ -191,9 +191,9 @@ func (c *call) reassignRefusal() string {
 	case target == nil:
 		return noConfig(c.node.Name, id)
 	case target.lock() != "":
-		return fmt.Sprintf("VM is locked (%s)", target.lock())
+		return target.lockRefusal()
 	case c.has("target-digest") && c.params["target-digest"] != target.digest():
-		return "checksum mismatch (file change by other user?)"
+		return wrongDigest
 	case target.config[c.targetDisk()] != "":
 		return fmt.Sprintf("Target disk key '%s' is already in use for VM '%d'!", c.targetDisk(), id)
 	case vol == nil:

@@ -29,9 +29,9 @@ func (c *call) resizeRefusal(v *vm) (drive, string) {
 	case v == nil:
 		return drive{}, noConfig(c.node.Name, c.vmid())
 	case c.has("digest") && c.params["digest"] != v.digest():
-		return drive{}, "checksum mismatch (file change by other user?)"
+		return drive{}, wrongDigest
 	case v.lock() != "" && !c.flag("skiplock"):
-		return drive{}, fmt.Sprintf("VM is locked (%s)", v.lock())
+		return drive{}, v.lockRefusal()
 	case v.config[name] == "":
 		return drive{}, fmt.Sprintf("disk '%s' does not exist", name)
 	}

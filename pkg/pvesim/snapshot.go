@@ -142,7 +142,7 @@ func describeSnapshot(c *call) reply {
 		case r.failed():
 			return r
 		case v.lock() != "":
-			return fail("VM is locked (%s)", v.lock())
+			return fail("%s", v.lockRefusal())
 		}
 		if c.has("description") {
 			s.description = strings.TrimSuffix(c.params["description"], "\n")

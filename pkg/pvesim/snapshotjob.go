@@ -36,7 +36,7 @@ func (c *call) snapshotRefusal() string {
 	case v.isTemplate():
 		return "you can't take a snapshot if it's a template"
 	case v.lock() != "":
-		return fmt.Sprintf("VM is locked (%s)", v.lock())
+		return v.lockRefusal()
 	case v.snapshot(name) != nil:
 		return fmt.Sprintf("snapshot name '%s' already used", name)
 	case c.lacksFeature(snapshotFeature, v.config, false):
@@ -149,7 +149,7 @@ func snapshotTask(typ, lock string, refusal func(*call, *vm, *snapshot) string, 
 				t.end(r.failure())
 				return
 			case v.lock() != "":
-				t.end(fmt.Sprintf("VM is locked (%s)", v.lock()))
+				t.end(v.lockRefusal())
 				return
 			}
 			if msg := refusal(c, v, s); msg != "" {

@@ -48,7 +48,7 @@ func (w *World) startRefusal(v *vm, j startJob) string {
 	case v.isTemplate():
 		return "you can't start a vm if it's a template"
 	case v.lock() != "" && v.lock() != "suspended" && !j.skipLock:
-		return fmt.Sprintf("VM is locked (%s)", v.lock())
+		return v.lockRefusal()
 	case v.running:
 		return fmt.Sprintf("VM %d already running", v.id)
 	}

@@ -89,7 +89,7 @@ func (j stopJob) alreadyOff(t *task, v *vm) bool {
 	case !v.running:
 		t.end("")
 	case v.lock() != "" && !j.skipLock:
-		t.end(fmt.Sprintf("VM is locked (%s)", v.lock()))
+		t.end(v.lockRefusal())
 	default:
 		return false
 	}
@@ -249,7 +249,7 @@ func resetVM(c *call) reply {
 	return vmTask("qmreset", func(c *call, t *task) {
 		t.lock(lockRequest{id: v.id, timeout: flockTimeout, granted: func() {
 			if v.lock() != "" && !c.flag("skiplock") {
-				t.end(fmt.Sprintf("VM is locked (%s)", v.lock()))
+				t.end(v.lockRefusal())
 				return
 			}
 			t.after(100*time.Millisecond, func() {

@@ -37,7 +37,7 @@ func (c *call) pauseTask(typ string, v *vm, state string) reply {
 		t.lock(lockRequest{id: v.id, timeout: flockTimeout, granted: func() {
 			switch {
 			case v.lock() != "" && v.lock() != "backup" && !c.flag("skiplock"):
-				t.end(fmt.Sprintf("VM is locked (%s)", v.lock()))
+				t.end(v.lockRefusal())
 				return
 			case v.running:
 				v.qemu = state
@@ -89,7 +89,7 @@ func (c *call) stateStorage(v *vm) proxmox.StorageID {
 // saveState writes the VM's memory to a volume under lock: suspending, then ends the process and leaves lock: suspended.
 func (c *call) saveState(t *task, v *vm, id proxmox.StorageID) {
 	if v.lock() != "" && !c.flag("skiplock") {
-		t.end(fmt.Sprintf("VM is locked (%s)", v.lock()))
+		t.end(v.lockRefusal())
 		return
 	}
 	s, msg := c.storageFor(id, v.node)

@@ -35,7 +35,7 @@ func (c *call) templateRefusal() reply {
 	case v == nil:
 		return missingVM(c.node.Name, c.vmid())
 	case v.lock() != "":
-		return fail("VM is locked (%s)", v.lock())
+		return fail("%s", v.lockRefusal())
 	case len(v.snapshots) > 0:
 		return fail("unable to create template, because VM contains snapshots")
 	case v.isTemplate() && !c.has("disk"):

@@ -131,6 +131,9 @@ func (c *call) describeEdit(e *edit) string {
 	return out
 }
 
+// wrongDigest refuses a request that was made for another config of the VM, as qemu-server words it.
+const wrongDigest = "checksum mismatch (file change by other user?)"
+
 // checkEdit refuses an edit of a VM that is missing, locked or changed meanwhile, or that does not fit its config.
 func (c *call) checkEdit(e *edit) reply {
 	v := c.vm()
@@ -138,9 +141,9 @@ func (c *call) checkEdit(e *edit) reply {
 	case v == nil:
 		return missingVM(c.node.Name, c.vmid())
 	case e.digest != "" && e.digest != v.digest():
-		return fail("checksum mismatch (file change by other user?)")
+		return fail(wrongDigest)
 	case v.lock() != "" && !c.flag("skiplock"):
-		return fail("VM is locked (%s)", v.lock())
+		return fail("%s", v.lockRefusal())
 	}
 	return v.checkBalloon(e)
 }
