@@ -61,7 +61,7 @@ test-unit: ## Run the tests of the root module with the race detector, some of t
 	KUBEBUILDER_ASSETS="$$assets" CGO_ENABLED=1 go test -race -timeout $(UNIT_TIMEOUT) $(TEST_FLAGS) ./...
 
 .PHONY: contract
-contract: ## Replay recordings of Proxmox VE (of $$PVE_RECORDINGS) against pvesim and print how many answers agree
+contract: ## Replay recordings of Proxmox VE (of PVE_RECORDINGS) against pvesim and print how many answers agree
 	$(call say,replaying recordings of Proxmox VE against pvesim)
 	@mkdir -p $(OUT)/contract
 	@CONTRACT_REPORT=$(CURDIR)/$(OUT)/contract go test -count=1 -v $(TEST_FLAGS) ./test/contract
