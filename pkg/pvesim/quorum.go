@@ -85,7 +85,7 @@ func (c *call) needQuorum() reply {
 	if slices.Contains(quorumChecked(), route) {
 		return fail("cluster not ready - no quorum?")
 	}
-	for _, l := range cfsLocks() {
+	for _, l := range append(c.firewallLocks(), cfsLocks()...) {
 		if route == l.route || strings.HasPrefix(route, l.route+"/") {
 			r := fail("%scfs-lock '%s' error: no quorum!", l.prefix, l.name)
 			r.delay = cfsLockTimeout
@@ -93,6 +93,20 @@ func (c *call) needQuorum() reply {
 		}
 	}
 	return reply{}
+}
+
+// firewallLocks are the locks of the firewalls that the request may name: a file each (PVE::Cluster::cfs_lock_firewall).
+func (c *call) firewallLocks() []cfsLock {
+	if c.route.Method == "GET" {
+		return nil
+	}
+	vm, host := "firewall-vm-"+c.params["vmid"], "firewall-host-"+string(c.host().Name)
+	return []cfsLock{
+		{c.route.Method + " /nodes/{node}/qemu/{vmid}/firewall", vm, ""},
+		{c.route.Method + " /nodes/{node}/lxc/{vmid}/firewall", vm, ""},
+		{c.route.Method + " /nodes/{node}/firewall", host, ""},
+		{c.route.Method + " /cluster/sdn/vnets/{vnet}/firewall", "firewall-vnet-" + c.params["vnet"], ""},
+	}
 }
 
 // writeRefusal is the error of writing a VM's config on a node without quorum; empty if it can be written. The pid is that of the

@@ -239,7 +239,13 @@ func TestNoQuorum(t *testing.T) {
 			{"pve1", "GET", "/nodes/pve1/qemu/100/config", "200 OK"},
 			{"pve1", "GET", "/cluster/resources", "200 OK"},
 			{"pve1", "POST", "/nodes/pve1/qemu/100/status/stop", "200 OK"},
+			{"pve1", "GET", "/nodes/pve1/qemu/100/firewall/options", "200 OK"},
 		})
+		b.expect([]probe{
+			{"pve1", "PUT", "/nodes/pve1/qemu/100/firewall/options", "500 cfs-lock 'firewall-vm-100' error: no quorum!"},
+			{"pve1", "PUT", "/nodes/localhost/firewall/options", "500 cfs-lock 'firewall-host-pve1' error: no quorum!"},
+			{"pve1", "PUT", "/cluster/firewall/options", "500 cfs-lock 'firewall-cluster' error: no quorum!"},
+		}, "enable", "1")
 	})
 }
 
