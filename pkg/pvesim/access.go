@@ -67,7 +67,7 @@ func (w *World) identify(id string) *identity {
 // loadAccess enters users, groups, roles, tokens and the access control list.
 func (w *World) loadAccess(s State) error {
 	for _, r := range s.Roles {
-		w.roles[r.ID] = slices.Clone(r.Privileges)
+		w.roles[r.ID] = append([]string{}, r.Privileges...)
 	}
 	for _, g := range s.UserGroups {
 		w.groups[g.ID] = &userGroupEntry{comment: g.Comment}

@@ -184,3 +184,16 @@ func TestUsersAndGroupsAreInTheState(t *testing.T) {
 		t.Errorf("state: %+v", first)
 	}
 }
+
+// TestARoleWithoutPrivilegesIsLoaded: it is a role all the same, and may be given.
+func TestARoleWithoutPrivilegesIsLoaded(t *testing.T) {
+	t.Parallel()
+	state := newWorld(t).State()
+	state.Roles = append(state.Roles, pvesim.RoleSpec{ID: "none"})
+	state.ACL = append(state.ACL, pvesim.ACLSpec{Path: "/vms", Role: "none", Type: "user", Holder: "root@pam"})
+	if w, err := pvesim.NewWorld(pvesim.FromState(state)); err != nil {
+		t.Error(err)
+	} else {
+		w.Close()
+	}
+}
