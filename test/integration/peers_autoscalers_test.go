@@ -13,12 +13,15 @@ func kproximate() peer {
 				here:  "no worker waits: twenty machines without Nodes go through ten workers",
 			},
 			{
-				name: "minimums are dropped", run: onlyAllowedHosts,
+				name: "minimums are dropped", by: []string{
+					"test/integration TestPeers/karpenter-provider-proxmox/excluded host is chosen",
+					"pkg/plan/placement TestTheChoicePassesEveryFilterAndEveryOtherHostHasAReason",
+				},
 				there: "when no host meets the minimums they are dropped; when all are excluded the first is taken",
 				here:  "filters are hard, and each host's refusal is in the condition",
 			},
 			{
-				name: "offline host is chosen", run: offlineHost,
+				name: "offline host is chosen", by: []string{"test/integration TestPeers/CAPMOX/one offline host fails every pick"},
 				there: "no strategy looks whether a host is online",
 				here:  "one that is offline is passed over",
 			},
@@ -117,7 +120,7 @@ func kubeNodeSmith() peer {
 				here:  "reservations count at once",
 			},
 			{
-				name: "range of one VMID", run: vmidRangeUsedUp,
+				name: "range of one VMID", by: []string{"test/integration TestPeers/CAPMOX/used up VMID range is terminal"},
 				there: "a range of one VMID is accepted and fails later",
 				here:  "it serves one machine at a time",
 			},

@@ -68,7 +68,7 @@ func fullVMIDRange(t *testing.T) {
 
 // twoManagers has the controllers of two management clusters, which know nothing of one another, work on one Proxmox VE.
 func twoManagers(t *testing.T) {
-	const each = 4
+	const each = 3
 	one, two := newBench(t), newBench(t)
 	two.pve = one.pve
 	two.addresses.Store(100)
@@ -111,8 +111,8 @@ func offlineHost(t *testing.T) {
 	b := newBench(t)
 	b.pve.World.StopNode("pve3")
 	b.provisioned(b.cluster("c1"))
-	for i := range 3 {
-		machine := b.machine("c1", fmt.Sprintf("m%d", i))
+	machines := []*v1beta1.ProxmoxMachine{b.machine("c1", "m1"), b.machine("c1", "m2"), b.machine("c1", "m3")}
+	for _, machine := range machines {
 		b.running(machine)
 		b.Expect(machine.Status.Node).To(BeElementOf("pve1", "pve2"))
 	}
@@ -195,8 +195,8 @@ func sharedTemplate(t *testing.T) {
 	b := newBench(t, pvesim.WithTemplates(pvesim.TemplateSpec{Name: "ubuntu-2404-k8s", Storage: "shared"}))
 	b.provisioned(b.cluster("c1"))
 	nodes := map[string]bool{}
-	for i := range 3 {
-		machine := b.machine("c1", fmt.Sprintf("m%d", i))
+	machines := []*v1beta1.ProxmoxMachine{b.machine("c1", "m1"), b.machine("c1", "m2"), b.machine("c1", "m3")}
+	for _, machine := range machines {
 		b.running(machine)
 		nodes[machine.Status.Node] = true
 	}
