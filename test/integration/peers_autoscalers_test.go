@@ -83,6 +83,10 @@ func kproximate() peer {
 				there: "after two deliveries an event is lost and its node stays cordoned",
 			},
 			{
+				name: "labels come after the join", lacks: nodeLabels,
+				there: "labels are written after the join, when pods are on the node already; one with two «=» is cut",
+			},
+			{
 				name: "deadline of a drain", lacks: draining,
 				there: "a drain that runs into its deadline counts as done; a disruption budget ends it",
 			},
@@ -184,7 +188,7 @@ func autoscalerContract() peer {
 			},
 			{
 				name: "bad capacity panics", lacks: instances,
-				there: "a bad annotation of capacity panics; a machine that is deleted early is stuck",
+				there: "a bad annotation of capacity panics; documented labels break the binding of claims; a machine that is deleted early is stuck",
 			},
 		},
 	}

@@ -140,9 +140,9 @@ func capmoxPlaces() []defect {
 			here:  "zone, CPUs, memory, template and storages are filters",
 		},
 		{
-			name: "unset memory is zero", by: []string{"test/integration TestDefaults", "test/integration TestProxmoxMachineRefusesWhatCannotBe"},
+			name: "unset memory is zero", by: []string{"test/integration TestDefaults", "test/integration TestProxmoxMachineRefusesWhatCannotBe/15 MiB"},
 			there: "a machine without a size of memory asks for none, and fits everywhere",
-			here:  "the size has a default or is asked for",
+			here:  "without one it is 4 GiB",
 		},
 		{
 			name: "edge of memory", by: []string{
@@ -210,6 +210,11 @@ func capmoxRest() []defect {
 			},
 			there: "requests have no timeout, no limit and no retry",
 			here:  "all have a timeout, each node a limit; only reads are repeated",
+		},
+		{
+			name: "one endpoint", by: []string{"pkg/pve TestUnsentWritesGoToTheNextEndpoint", "pkg/pve TestReadsAreRepeated"},
+			there: "there is one endpoint: when that host is down, nothing goes",
+			here:  "a region has several, and the next one is taken",
 		},
 		{
 			name: "guest without an agent blocks", run: guestWithoutAgent,

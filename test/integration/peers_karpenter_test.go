@@ -66,6 +66,13 @@ func karpenterLife() []defect {
 			here:  "each is a claim in Kubernetes, held until the VM is gone",
 		},
 		{
+			name: "host address is dropped", by: []string{
+				"pkg/plan/network TestTheGuestIsToldItsNetwork/one IPv4 address", "pkg/plan/network TestAnAddressIsRefused",
+			},
+			there: "a fixed host address is dropped, and the address of the host's bridge becomes the gateway",
+			here:  "the guest is told what its claims were given",
+		},
+		{
 			name: "exhausted pool is not reported", by: []string{"test/integration TestBadMachines/empty address pool"},
 			there: "a pool that is used up starts again from its first address",
 			here:  "the machine waits, and says for which pool",
@@ -192,11 +199,20 @@ func karpenterRest() []defect {
 			here:  "a machine lives its life with the manager's own role",
 		},
 		{
+			name: "options that nothing reads", by: []string{"test/manifests TestManagerTakesItsArguments"},
+			there: "values of the chart and documented options that nothing reads, or that are refused",
+			here:  "the manager itself parses the arguments that it is deployed with",
+		},
+		{
 			name: "shared variables are written", by: []string{
 				"test/architecture TestImportLawsCatch", "pkg/plan/network TestNothingThatAnIPAMProviderSaysBringsThePlannerDown",
 			},
 			there: "planning an address writes into a variable of Go's own net package, launches into a map that they share",
 			here:  "planners are pure; tests run with the race detector",
+		},
+		{
+			name: "drift of what changes nothing", lacks: rollout,
+			there: "a changed balance of zones rolls all nodes; changed user data, CPU types and devices roll none",
 		},
 		{
 			name: "stale image is imported", lacks: images,
