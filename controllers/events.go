@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/status"
 )
 
 // tryAgain is when a pass that took all its steps goes on.
@@ -22,21 +23,24 @@ type EventRecorder struct {
 	Recorder events.EventRecorder
 }
 
-// Normal records something that was done.
-func (e EventRecorder) Normal(object client.Object, reason plan.Reason) {
-	e.record(object, corev1.EventTypeNormal, reason)
-}
-
 // Warning records something that a person may have to see to.
 func (e EventRecorder) Warning(object client.Object, reason plan.Reason) {
 	e.record(object, corev1.EventTypeWarning, reason)
 }
 
-// Waiting records why an object waits when that is more than the next step of its usual way.
-func (e EventRecorder) Waiting(object client.Object, reason plan.Reason) {
-	switch reason.Code {
-	case plan.WaitingForCapacity, plan.VMIDRangeExhausted, plan.TaskFailedReason, plan.Locked:
-		e.Warning(object, reason)
+// Normal records something that was done.
+func (e EventRecorder) Normal(object client.Object, reason plan.Reason) {
+	e.record(object, corev1.EventTypeNormal, reason)
+}
+
+// All records what happened to an object.
+func (e EventRecorder) All(object client.Object, happened []status.Event) {
+	for _, event := range happened {
+		if event.Warning {
+			e.Warning(object, event.Reason)
+			continue
+		}
+		e.record(object, corev1.EventTypeNormal, event.Reason)
 	}
 }
 

@@ -78,7 +78,6 @@ func (r *ClusterReconciler) run(ctx context.Context, cluster *v1beta1.ProxmoxClu
 				return ctrl.Result{}, err
 			}
 		case plan.Wait:
-			r.Events.Waiting(cluster, decision.Reason)
 			return ctrl.Result{RequeueAfter: decision.After}, nil
 		case plan.Stalled:
 			r.Events.Warning(cluster, decision.Reason)

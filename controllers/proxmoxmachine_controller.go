@@ -69,8 +69,11 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	pass := status.MachinePass{}
-	defer func() { reterr = r.report(ctx, helper, subject, pass, reterr) }()
+	pass, before := status.MachinePass{}, machine.DeepCopy()
+	defer func() {
+		reterr = r.report(ctx, helper, subject, pass, reterr)
+		r.Events.All(machine, status.MachineEvents(before, machine, pass))
+	}()
 	return r.run(ctx, subject, &pass)
 }
 
@@ -132,7 +135,7 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 		pass.Observed, pass.Decision = observed, plan.MachineStep(observed)
 		switch decision := pass.Decision.(type) {
 		case plan.Do:
-			more, err := r.do(ctx, subject, decision)
+			more, err := r.do(ctx, subject, decision, pass)
 			if err != nil {
 				return r.failed(ctx, subject, pass, err)
 			}
@@ -141,10 +144,8 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 				return ctrl.Result{RequeueAfter: wait}, nil
 			}
 		case plan.Wait:
-			r.Events.Waiting(subject.ProxmoxMachine, decision.Reason)
 			return ctrl.Result{RequeueAfter: decision.After}, nil
 		case plan.Stalled:
-			r.Events.Warning(subject.ProxmoxMachine, decision.Reason)
 			return ctrl.Result{}, nil
 		case plan.Done:
 			return ctrl.Result{}, nil
@@ -153,14 +154,14 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 	return ctrl.Result{RequeueAfter: tryAgain}, nil
 }
 
-// do executes the action of a decision and says whether the pass goes on.
-func (r *MachineReconciler) do(ctx context.Context, subject observe.MachineSubject, decision plan.Do) (bool, error) {
+// do executes the action of a decision, notes it in the pass, and says whether the pass goes on.
+func (r *MachineReconciler) do(ctx context.Context, subject observe.MachineSubject, decision plan.Do, pass *status.MachinePass) (bool, error) {
 	machine := subject.ProxmoxMachine
 	if _, last := decision.Action.(plan.RemoveFinalizer); last {
 		controllerutil.RemoveFinalizer(machine, v1beta1.MachineFinalizer)
 		r.Observer.Memory.Forget(proxmox.SMBIOSUUID(machine.Spec.Reservation.UUID))
 		r.Observer.Waker.Forget(subject.Key())
-		r.Events.Normal(machine, decision.Reason)
+		pass.Done = append(pass.Done, decision)
 		return false, nil
 	}
 	outcome, err := r.Actor.Machine(ctx, subject, decision.Action)
@@ -170,8 +171,8 @@ func (r *MachineReconciler) do(ctx context.Context, subject observe.MachineSubje
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", decision.Reason.Message, err)
 	}
-	r.Events.Normal(machine, decision.Reason)
 	r.note(machine, decision.Action, outcome)
+	pass.Done = append(pass.Done, decision)
 	return outcome.Task == "", nil
 }
 
@@ -200,7 +201,9 @@ func (r *MachineReconciler) note(machine *v1beta1.ProxmoxMachine, action plan.Ac
 // who mends it wants to see it go on.
 func (r *MachineReconciler) failed(ctx context.Context, subject observe.MachineSubject, pass *status.MachinePass, err error) (ctrl.Result, error) {
 	pass.Failure = observe.Explain(err)
-	r.Events.Warning(subject.ProxmoxMachine, pass.Failure)
+	if errors.Is(err, act.ErrNotOurs) {
+		pass.Failure.Code = v1beta1.RefusedEvent
+	}
 	if !observe.IsOfProxmox(err) {
 		return ctrl.Result{}, err
 	}

@@ -16,6 +16,9 @@ const (
 	AddressesReadyCondition = "AddressesReady"
 	// VirtualMachineReadyCondition is True when the VM exists, is configured as asked and runs.
 	VirtualMachineReadyCondition = "VirtualMachineReady"
+	// ConfigurationUpToDateCondition is False when somebody changed the VM in Proxmox VE, so that it is no longer as it was made.
+	// The VM still runs: Ready does not depend on it.
+	ConfigurationUpToDateCondition = "ConfigurationUpToDate"
 	// BootstrapSeedRemovedCondition is True when the seed ISO with the bootstrap data is gone from Proxmox VE; it is
 	// False from the upload until the machine has its Node.
 	BootstrapSeedRemovedCondition = "BootstrapSeedRemoved"

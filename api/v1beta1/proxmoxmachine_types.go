@@ -14,7 +14,8 @@ const (
 )
 
 // ProxmoxMachineSpec is what is asked of one VM. What a user sets is immutable, since the VM is made from it once: change
-// a ProxmoxMachineTemplate and let Cluster API roll the machines. providerID and reservation are the provider's.
+// a ProxmoxMachineTemplate and let Cluster API roll the machines. Only powerState may be changed. providerID and reservation
+// are the provider's.
 type ProxmoxMachineSpec struct {
 	// providerID is `proxmox://<SMBIOS UUID of the VM>`, the same as the Node's spec.providerID. The provider sets it.
 	// +optional
@@ -26,6 +27,13 @@ type ProxmoxMachineSpec struct {
 	// where it goes. It is in the spec because status survives neither `clusterctl move` nor a restore.
 	// +optional
 	Reservation Reservation `json:"reservation,omitempty,omitzero"`
+
+	// powerState is whether the VM is to run: Running (the default) or Stopped. It may be changed at any time. A VM that is to
+	// be Stopped is shut down by its guest, and turned off when that takes more than three minutes; one that never ran is made,
+	// but not started. Deletion takes no notice of it.
+	// +optional
+	// +default="Running"
+	PowerState PowerState `json:"powerState,omitempty"`
 
 	// source is what the VM is made from.
 	// +required
@@ -65,6 +73,17 @@ type ProxmoxMachineSpec struct {
 	// +optional
 	Bootstrap Bootstrap `json:"bootstrap,omitempty,omitzero"`
 }
+
+// PowerState says whether a VM is to run.
+// +kubebuilder:validation:Enum=Running;Stopped
+type PowerState string
+
+const (
+	// PowerStateRunning is for a VM that runs, and that is started again when somebody stops it.
+	PowerStateRunning PowerState = "Running"
+	// PowerStateStopped is for a VM that is off, and stays so.
+	PowerStateStopped PowerState = "Stopped"
+)
 
 // Reservation is the identity of a VM and the place it was given.
 // +kubebuilder:validation:MinProperties=1
@@ -116,7 +135,8 @@ type Reservation struct {
 // ProxmoxMachineStatus is what was observed of a VM.
 // +kubebuilder:validation:MinProperties=1
 type ProxmoxMachineStatus struct {
-	// conditions are Ready, AddressesReady, VirtualMachineReady, BootstrapSeedRemoved, Deleting and Paused.
+	// conditions are Ready, AddressesReady, VirtualMachineReady, ConfigurationUpToDate, BootstrapSeedRemoved, Deleting and
+	// Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -49,7 +49,8 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 		return Outcome{}, a.holdAddresses(ctx, subject.ProxmoxMachine, action)
 	case plan.ReleaseAddresses:
 		return Outcome{}, a.releaseAddresses(ctx, subject.ProxmoxMachine)
-	case plan.Clone, plan.UploadSeed, plan.Configure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed, plan.Stop, plan.Destroy:
+	case plan.Clone, plan.UploadSeed, plan.Configure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed,
+		plan.Shutdown, plan.Stop, plan.Destroy:
 		return a.onProxmox(ctx, subject, action)
 	case plan.RemoveFinalizer, plan.SetEndpoint:
 		return Outcome{}, fmt.Errorf("action %T is the controller's", action)

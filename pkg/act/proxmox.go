@@ -30,6 +30,8 @@ func request(ctx context.Context, cluster *pve.Cluster, action plan.Action) (Out
 		return Outcome{}, configure(ctx, cluster, action.VM, action.Change, action.Digest)
 	case plan.DeleteSeed:
 		return deleteSeed(ctx, cluster, action)
+	case plan.Shutdown:
+		return started(cluster.ShutdownVM(ctx, ref(action.VM), action.Patience))
 	case plan.Stop:
 		return started(cluster.StopVM(ctx, ref(action.VM)))
 	case plan.Destroy:

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -40,8 +41,9 @@ type recollection struct {
 	digest proxmox.Digest
 	// task is the last task that this process started for the VM. The cache may not show it in the status yet.
 	task proxmox.UPID
-	// ended is the last task that was seen to succeed. The tracker of other credentials does not know it.
+	// ended is the last task that was seen to succeed, and endedAt when. The tracker of other credentials does not know it.
 	ended    proxmox.UPID
+	endedAt  time.Time
 	failed   proxmox.UPID
 	failures int
 	retryAt  time.Time
@@ -131,7 +133,19 @@ func (m *Memory) lastTask(uuid proxmox.SMBIOSUUID) (task proxmox.UPID) {
 }
 
 func (m *Memory) taskEnded(uuid proxmox.SMBIOSUUID, task proxmox.UPID) {
-	m.with(uuid, func(r *recollection) { r.ended = task })
+	m.with(uuid, func(r *recollection) { r.ended, r.endedAt = task, m.clock.Now() })
+}
+
+// servedAfter is how long the HA manager may take to serve a request: it looks every 10 s, and so does the VM's node.
+const servedAfter = time.Minute
+
+// settling returns how much longer the effect of a task may be waited for that only asked the HA manager for something.
+func (m *Memory) settling(uuid proxmox.SMBIOSUUID, kind string) (rest time.Duration) {
+	if !strings.HasPrefix(kind, "ha") {
+		return 0
+	}
+	m.with(uuid, func(r *recollection) { rest = max(servedAfter-m.clock.Since(r.endedAt), 0) })
+	return rest
 }
 
 func (m *Memory) hasEnded(uuid proxmox.SMBIOSUUID, task proxmox.UPID) (ended bool) {

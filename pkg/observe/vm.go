@@ -29,7 +29,9 @@ func (o *Observer) vm(ctx context.Context, cluster *pve.Cluster, subject Machine
 		return plan.VM{}, nil // a task holds the VM; the plan waits for it
 	}
 	sight := &vmSight{Observer: o, pve: cluster, subject: subject, task: task, snapshot: cluster.Inventory.Snapshot()}
-	return sight.look(ctx)
+	vm, err := sight.look(ctx)
+	vm.Listing = sight.listing()
+	return vm, err
 }
 
 func (s *vmSight) look(ctx context.Context) (plan.VM, error) {
@@ -180,7 +182,7 @@ func (s *vmSight) withPower(ctx context.Context, vm plan.VM) (plan.VM, error) {
 	case s.isSeenRunning() && s.subject.ProxmoxMachine.DeletionTimestamp.IsZero():
 		vm.Power = plan.PowerRunning
 		return vm, nil
-	case s.justMade():
+	case s.justMade() || s.staysOff():
 		vm.Power = plan.PowerStopped
 		return vm, nil
 	}
@@ -198,9 +200,10 @@ func (s *vmSight) withPower(ctx context.Context, vm plan.VM) (plan.VM, error) {
 	return vm, nil
 }
 
-// isSeenRunning reports whether the inventory shows the VM as running, or cannot know yet that it is.
+// isSeenRunning reports whether the inventory shows the VM as running, or cannot know yet that it is. It may not know yet
+// that we have turned the VM off.
 func (s *vmSight) isSeenRunning() bool {
-	return s.listed && s.entry.Status == pve.StatusRunning || s.Memory.ranLately(s.subject.uuid(), s.snapshot.At)
+	return s.listed && s.entry.Status == pve.StatusRunning && !s.task.TurnsOff() || s.Memory.ranLately(s.subject.uuid(), s.snapshot.At)
 }
 
 // justMade reports whether the last thing that was done to the VM was a step before its first start.

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
@@ -99,6 +101,12 @@ type DeleteSeed struct {
 	Volume proxmox.VolumeID
 }
 
+// Shutdown has the guest shut the VM down; Proxmox VE turns it off when that takes longer than Patience.
+type Shutdown struct {
+	VM       VirtualMachine
+	Patience time.Duration
+}
+
 // Stop stops the VM, without asking the guest.
 type Stop struct {
 	VM VirtualMachine
@@ -126,6 +134,7 @@ func (Start) isAction()            {}
 func (RecordProviderID) isAction() {}
 func (EjectSeed) isAction()        {}
 func (DeleteSeed) isAction()       {}
+func (Shutdown) isAction()         {}
 func (Stop) isAction()             {}
 func (Destroy) isAction()          {}
 func (ReleaseAddresses) isAction() {}

@@ -23,7 +23,7 @@ func (w *world) live() plan.Decision {
 			_ = w.do(do.Action) // an error says nothing certain; the next round looks again
 			w.check()
 		}
-		if w.gone || !acts && isRest(decision) && w.trouble == 0 && w.bootstrapped == (w.spec.ProviderID != "") && len(w.jobs) == 0 {
+		if w.gone || !acts && isRest(decision) && w.trouble == 0 && w.off == 0 && w.bootstrapped == (w.spec.ProviderID != "") && len(w.jobs) == 0 {
 			return decision
 		}
 		w.pass()

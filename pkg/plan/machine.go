@@ -27,13 +27,13 @@ func MachineStep(m Machine) Decision {
 		return deletionStep(m)
 	}
 	for _, step := range []func(Machine) Decision{
-		awaitTask, claimAddresses, holdAddresses, reserve, identify, upload, clone, halt, configure, resize, start, record, removeSeed,
+		awaitTask, claimAddresses, holdAddresses, reserve, identify, upload, clone, halt, configure, resize, start, record, turnOff, removeSeed,
 	} {
 		if decision := step(m); decision != nil {
 			return decision
 		}
 	}
-	return Done{Reason{Running, fmt.Sprintf("VM %d runs on %s", m.Spec.Reservation.VMID, m.VM.Node)}}
+	return rest(m)
 }
 
 // awaitTask waits for the task in flight, and for a while after one that failed. A task that removes the seed does not
@@ -54,9 +54,13 @@ func taskReason(task Task) Reason {
 		"imgcopy":   {UploadingSeed, "uploading the seed ISO with the bootstrap data"},
 		"resize":    {Resizing, "growing the boot disk"},
 		"qmstart":   {Starting, "starting the VM"},
+		"hastart":   {Starting, "asking the HA manager to start the VM"},
 		"qmstop":    {Stopping, "stopping the VM"},
 		"qmdestroy": {Destroying, "destroying the VM"},
 		"imgdel":    {RemovingSeed, "deleting the seed ISO"},
+
+		"qmshutdown": {ShuttingDown, "waiting for the guest to shut the VM down"},
+		"hashutdown": {ShuttingDown, "asking the HA manager to shut the VM down"},
 	}
 	if reason, known := codes[task.Type]; known {
 		return reason
@@ -282,21 +286,9 @@ func resize(m Machine) Decision {
 	}
 }
 
-// start starts the VM, also one that was stopped behind our back.
-func start(m Machine) Decision {
-	switch m.VM.Power {
-	case PowerRunning:
-		return nil
-	case PowerUnknown:
-		return Wait{Reason: Reason{Unobserved, fmt.Sprintf("the state of VM %d on %s is not known: is the node up?", m.Spec.Reservation.VMID, m.VM.Node)}, After: lookAgain}
-	case PowerStopped:
-	}
-	return Do{Start{VM: virtualMachine(m)}, Reason{Starting, fmt.Sprintf("starting VM %d on %s", m.Spec.Reservation.VMID, m.VM.Node)}}
-}
-
 // record writes the providerID, which from then on says that the VM once ran.
 func record(m Machine) Decision {
-	if m.Spec.ProviderID != "" {
+	if m.Spec.ProviderID != "" || m.VM.Power != PowerRunning {
 		return nil
 	}
 	return Do{RecordProviderID{ProviderID(m.Spec.Reservation.UUID)}, Reason{Running, "recording the providerID"}}

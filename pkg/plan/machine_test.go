@@ -292,7 +292,7 @@ func TestWhileTheVMIsMade(t *testing.T) {
 			"wait 1m0s | TaskFailed: starting the VM failed: bridge 'vmbr7' does not exist; it is tried again",
 		},
 		{"a VM whose power is not known is not started", machine(resized, power(plan.PowerUnknown)), "wait 15s | Unobserved: the state of VM 101 on pve1 is not known: is the node up?"},
-		{"a task that we know nothing of is waited for", machine(resized, task("hastart", plan.TaskRunning)), "wait | Unobserved: waiting for task hastart"},
+		{"a task that we know nothing of is waited for", machine(resized, task("vzdump", plan.TaskRunning)), "wait | Unobserved: waiting for task vzdump"},
 		{"a VM that runs is recorded", machine(running), "do RecordProviderID | Running: recording the providerID"},
 	})
 }

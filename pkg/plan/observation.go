@@ -111,10 +111,18 @@ type Task struct {
 	Failure string
 	// RetryAfter is how long to wait before the step is tried again after a failure.
 	RetryAfter time.Duration
+	// Settling is how much longer what a succeeded task asked for may take: the HA manager serves requests later.
+	Settling time.Duration
 }
 
 // RemovesSeed reports whether the task deletes the seed ISO, which touches no VM.
 func (t Task) RemovesSeed() bool { return t.Type == "imgdel" }
+
+// TurnsOn reports whether the task starts the VM, or has it started.
+func (t Task) TurnsOn() bool { return t.Type == "qmstart" || t.Type == "hastart" }
+
+// TurnsOff reports whether the task shuts the VM down, or has it shut down.
+func (t Task) TurnsOff() bool { return t.Type == "qmshutdown" || t.Type == "hashutdown" }
 
 // Presence says whether the reserved VM exists and is ours.
 type Presence int
@@ -152,4 +160,6 @@ type VM struct {
 	// Config is the VM's config; nil when the pass did not have to read it because the inventory said enough.
 	Config vmconfig.Config
 	Digest proxmox.Digest
+	// Listing is what the inventory says of the VM; nil when it does not list it, or lists it as it was before it was made.
+	Listing *Listing
 }

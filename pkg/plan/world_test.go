@@ -34,6 +34,8 @@ type world struct {
 	jobs []*job
 	// trouble says how many more faults there will be.
 	trouble int
+	// off is for how many more rounds the machine is asked to be off.
+	off int
 	// drawn counts the identities and tasks so far.
 	drawn int
 }
@@ -191,6 +193,8 @@ func (w *world) request(action plan.Action) (*job, error) {
 		return &job{kind: "resize", apply: func() error { vm.config[action.Disk] = "local-lvm:vm-101-disk-0,size=20G"; return nil }}, nil
 	case plan.Start:
 		return w.start(action.VM), nil
+	case plan.Shutdown:
+		return w.shutdown(action.VM), nil
 	case plan.Stop:
 		vm := w.own(action.VM)
 		return &job{kind: "qmstop", apply: func() error { vm.running = false; return nil }}, nil
@@ -269,6 +273,26 @@ func (w *world) start(ref plan.VirtualMachine) *job {
 	}}
 }
 
+func (w *world) shutdown(ref plan.VirtualMachine) *job {
+	vm := w.own(ref)
+	if w.off == 0 || w.spec.ProviderID == "" {
+		w.t.Fatal("shut down a VM that is to run, or that is not known to have run")
+	}
+	return &job{kind: "qmshutdown", apply: func() error { vm.running = false; return nil }}
+}
+
+// wish has the machine be off for some rounds, or lets it run again.
+func (w *world) wish() {
+	switch {
+	case w.off > 1:
+		w.off--
+	case w.off == 1:
+		w.off, w.spec.PowerState = 0, v1beta1.PowerStateRunning
+	case w.happens("the machine is to be off"):
+		w.off, w.spec.PowerState = rapid.IntRange(1, 20).Draw(w.t, "rounds to be off"), v1beta1.PowerStateStopped
+	}
+}
+
 func (w *world) destroy(ref plan.VirtualMachine) *job {
 	vm := w.own(ref)
 	return &job{kind: "qmdestroy", apply: func() error {
@@ -305,6 +329,7 @@ func (w *world) pass() {
 	if w.claims == 1 {
 		w.claims = 2
 	}
+	w.wish()
 	reserved := w.vms[proxmox.VMID(w.spec.Reservation.VMID)]
 	if reserved != nil && reserved.running && w.spec.ProviderID != "" {
 		w.bootstrapped = true

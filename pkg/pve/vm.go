@@ -230,6 +230,17 @@ func (c *Client) StopVM(ctx context.Context, vm VMRef) (proxmox.UPID, error) {
 	return c.power(ctx, vm, "/status/stop")
 }
 
+// ShutdownVM starts the task that has the guest shut the VM down. When that takes longer than the patience, the VM is turned
+// off. Shutting down a stopped VM succeeds.
+func (c *Client) ShutdownVM(ctx context.Context, vm VMRef, patience time.Duration) (proxmox.UPID, error) {
+	call, err := vm.call(http.MethodPost, "/status/shutdown")
+	if err == nil {
+		call.wantTask = true
+		call.set("timeout", strconv.Itoa(int(patience.Seconds()))).set("forceStop", "1")
+	}
+	return task(c.submit(ctx, call, err))
+}
+
 func (c *Client) power(ctx context.Context, vm VMRef, below string) (proxmox.UPID, error) {
 	call, err := vm.call(http.MethodPost, below)
 	if err == nil {

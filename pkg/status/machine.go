@@ -19,6 +19,8 @@ type MachinePass struct {
 	Observed plan.Machine
 	// Decision is the last one of the pass; nil when the pass ended before one.
 	Decision plan.Decision
+	// Done are the actions of the pass that were done.
+	Done []plan.Do
 	// Failure is why the pass ended early; the zero Reason when it did not.
 	Failure plan.Reason
 	// FailureDomain is where the VM is now.
@@ -29,7 +31,7 @@ type MachinePass struct {
 func MachineConditions() []string {
 	return []string{
 		clusterv1.ReadyCondition, v1beta1.AddressesReadyCondition, v1beta1.VirtualMachineReadyCondition,
-		v1beta1.BootstrapSeedRemovedCondition, clusterv1.DeletingCondition,
+		v1beta1.BootstrapSeedRemovedCondition, clusterv1.DeletingCondition, v1beta1.ConfigurationUpToDateCondition,
 	}
 }
 
@@ -41,10 +43,11 @@ func Machine(machine *v1beta1.ProxmoxMachine, pass MachinePass) error {
 		machine.Status.Initialization.Provisioned = ptr.To(true)
 	}
 	for _, condition := range []metav1.Condition{
-		addressesReady(pass), virtualMachineReady(machine, pass), seedRemoved(machine), deleting(!machine.DeletionTimestamp.IsZero(), pass.why()),
+		addressesReady(pass), virtualMachineReady(machine, pass), seedRemoved(machine, pass), deleting(!machine.DeletionTimestamp.IsZero(), pass.why()),
 	} {
 		conditions.Set(machine, condition)
 	}
+	setDrift(machine, pass.Observed)
 	return summarize(machine, conditions.ForConditionTypes{
 		v1beta1.AddressesReadyCondition, v1beta1.VirtualMachineReadyCondition, clusterv1.DeletingCondition,
 	})
@@ -145,10 +148,13 @@ func virtualMachineReady(machine *v1beta1.ProxmoxMachine, pass MachinePass) meta
 	return condition
 }
 
-func seedRemoved(machine *v1beta1.ProxmoxMachine) metav1.Condition {
+func seedRemoved(machine *v1beta1.ProxmoxMachine, pass MachinePass) metav1.Condition {
 	condition := metav1.Condition{
 		Type: v1beta1.BootstrapSeedRemovedCondition, Status: metav1.ConditionFalse, Reason: plan.WaitingForBootstrapData,
 		Message: "the seed ISO with the bootstrap data is removed once the machine has its Node",
+	}
+	if why, found := pass.trouble(); found && pass.Observed.Bootstrapped {
+		condition.Reason, condition.Message = why.Code, why.Message
 	}
 	if ptr.Deref(machine.Status.SeedRemoved, false) {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, "Removed", ""

@@ -195,7 +195,7 @@ func TestTheConditionsOfAMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := map[string]string{}
-			for i, conditionType := range status.MachineConditions() {
+			for i, conditionType := range status.MachineConditions()[:len(c.want)] { // what is not compared has no condition
 				want[conditionType] = c.want[i]
 			}
 			if diff := cmp.Diff(want, told(c.machine.Status.Conditions)); diff != "" {

@@ -1,0 +1,30 @@
+package v1beta1
+
+// Reasons of the events of a ProxmoxMachine. Each is told once, when it happens. Warnings that are no event of their own have
+// the reason of the condition that they come with: WaitingForCapacity, TaskFailed and so on.
+const (
+	// PlacedEvent says that the machine was given its host, VMID and identity.
+	PlacedEvent = "Placed"
+	// AddressesAssignedEvent says that the machine has all its addresses.
+	AddressesAssignedEvent = "AddressesAssigned"
+	// ClonedEvent says that the VM was made.
+	ClonedEvent = "Cloned"
+	// StartedEvent says that the VM runs, for the first time or again.
+	StartedEvent = "Started"
+	// PoweredOffEvent says that the VM is off, as spec.powerState asks.
+	PoweredOffEvent = "PoweredOff"
+	// MigratedEvent says that the VM is on another node than before.
+	MigratedEvent = "Migrated"
+	// AdoptedEvent says that the machine's VM was found although the status knew nothing of it, as after a move or a restore.
+	AdoptedEvent = "Adopted"
+	// DeletedEvent says that the VM and all that belonged to it are gone.
+	DeletedEvent = "Deleted"
+	// StoppedOutsideEvent is a warning: somebody stopped the VM, and it is started again.
+	StoppedOutsideEvent = "StoppedOutside"
+	// DriftedEvent is a warning: somebody changed the VM.
+	DriftedEvent = "Drifted"
+	// VirtualMachineGoneEvent is a warning: somebody removed the VM.
+	VirtualMachineGoneEvent = "VirtualMachineGone"
+	// RefusedEvent is a warning: what is at the machine's VMID is not the machine's, and was not touched.
+	RefusedEvent = "Refused"
+)
