@@ -61,6 +61,7 @@ func taskReason(task Task) Reason {
 
 		"qmshutdown": {ShuttingDown, "waiting for the guest to shut the VM down"},
 		"hashutdown": {ShuttingDown, "asking the HA manager to shut the VM down"},
+		"hastop":     {Stopping, "asking the HA manager to stop the VM"},
 	}
 	if reason, known := codes[task.Type]; known {
 		return reason

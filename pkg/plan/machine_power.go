@@ -37,7 +37,7 @@ func turnOff(m Machine) Decision {
 	switch id := m.Spec.Reservation.VMID; {
 	case !m.isToBeOff() || m.VM.Power != PowerRunning:
 		return nil
-	case m.Task.Type == "hashutdown" && m.Task.Settling > 0:
+	case m.Task.TurnsOff() && m.Task.Settling > 0:
 		return Wait{Reason: Reason{ShuttingDown, fmt.Sprintf("waiting for the HA manager to shut VM %d down", id)}, After: lookAgain}
 	default:
 		return Do{

@@ -61,15 +61,15 @@ func TestTheHAManagerIsAskedOnce(t *testing.T) {
 		},
 		{"what comes to nothing is asked for again", machine(recorded, down, settling("hastart", 0)), "do Start | Starting: starting VM 101 on pve1"},
 		{
-			"the shutdown is waited for", machine(recorded, toBeOff, settling("hashutdown", time.Second)),
+			"the shutdown is waited for", machine(recorded, toBeOff, settling("hastop", time.Second)),
 			"wait 15s | ShuttingDown: waiting for the HA manager to shut VM 101 down",
 		},
 		{
-			"a shutdown that came to nothing is asked for again", machine(recorded, toBeOff, settling("hashutdown", 0)),
+			"a shutdown that came to nothing is asked for again", machine(recorded, toBeOff, settling("hastop", 0)),
 			"do Shutdown | ShuttingDown: shutting VM 101 on pve1 down, since spec.powerState is Stopped",
 		},
 		{
-			"a start that was wished while it is shut down is not held up", machine(recorded, down, settling("hashutdown", time.Second)),
+			"a start that was wished while it is shut down is not held up", machine(recorded, down, settling("hastop", time.Second)),
 			"do Start | Starting: starting VM 101 on pve1",
 		},
 	})

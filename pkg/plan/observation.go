@@ -121,8 +121,10 @@ func (t Task) RemovesSeed() bool { return t.Type == "imgdel" }
 // TurnsOn reports whether the task starts the VM, or has it started.
 func (t Task) TurnsOn() bool { return t.Type == "qmstart" || t.Type == "hastart" }
 
-// TurnsOff reports whether the task shuts the VM down, or has it shut down.
-func (t Task) TurnsOff() bool { return t.Type == "qmshutdown" || t.Type == "hashutdown" }
+// TurnsOff reports whether the task stops the VM or shuts it down, or has that done: the HA manager is asked for both by hastop.
+func (t Task) TurnsOff() bool {
+	return t.Type == "qmshutdown" || t.Type == "qmstop" || t.Type == "hastop" || t.Type == "hashutdown"
+}
 
 // Presence says whether the reserved VM exists and is ours.
 type Presence int

@@ -54,7 +54,7 @@ func (c machineChange) id() int32 { return c.after.Spec.Reservation.VMID }
 
 // isAdopted reports whether the status knew nothing of a VM that there is.
 func (c machineChange) isAdopted() bool {
-	return c.before.Spec.Reservation.UUID != "" && len(c.before.Status.Conditions) == 0 && c.vm().Presence == plan.PresenceOurs
+	return c.before.Spec.Reservation.UUID != "" && conditions.Get(c.before, v1beta1.VirtualMachineReadyCondition) == nil && c.vm().Presence == plan.PresenceOurs
 }
 
 func (c machineChange) adopted() []Event {
