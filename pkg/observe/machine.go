@@ -162,8 +162,8 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 		return plan.Task{}, nil
 	}
 	task := plan.Task{UPID: upid, Type: id.Type, State: plan.TaskRunning}
-	if o.Memory.hasEnded(subject.uuid(), upid) {
-		task.State, task.Settling = plan.TaskSucceeded, o.Memory.settling(subject.uuid(), id.Type)
+	if age, ended := o.Memory.endedAgo(subject.uuid(), upid); ended {
+		task.State, task.Age = plan.TaskSucceeded, age
 		return task, nil
 	}
 	outcome, followed := cluster.Tracker.Outcome(upid)
@@ -177,8 +177,8 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 			return task, outcome.Err
 		}
 	case pve.Succeeded:
+		task.State = plan.TaskSucceeded
 		o.Memory.taskEnded(subject.uuid(), upid)
-		task.State, task.Settling = plan.TaskSucceeded, o.Memory.settling(subject.uuid(), id.Type)
 	case pve.Unknown: // Proxmox VE has forgotten it: what it did is seen in the VM
 		return plan.Task{}, nil
 	case pve.Failed:

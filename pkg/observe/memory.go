@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"strings"
 	"sync"
 	"time"
 
@@ -41,7 +40,7 @@ type recollection struct {
 	digest proxmox.Digest
 	// task is the last task that this process started for the VM. The cache may not show it in the status yet.
 	task proxmox.UPID
-	// ended is the last task that was seen to succeed, and endedAt when. The tracker of other credentials does not know it.
+	// ended is the last task that was seen to succeed. The tracker of other credentials does not know it.
 	ended    proxmox.UPID
 	endedAt  time.Time
 	failed   proxmox.UPID
@@ -136,21 +135,10 @@ func (m *Memory) taskEnded(uuid proxmox.SMBIOSUUID, task proxmox.UPID) {
 	m.with(uuid, func(r *recollection) { r.ended, r.endedAt = task, m.clock.Now() })
 }
 
-// servedAfter is how long the HA manager may take to serve a request: it looks every 10 s, and so does the VM's node.
-const servedAfter = time.Minute
-
-// settling returns how much longer the effect of a task may be waited for that only asked the HA manager for something.
-func (m *Memory) settling(uuid proxmox.SMBIOSUUID, kind string) (rest time.Duration) {
-	if !strings.HasPrefix(kind, "ha") {
-		return 0
-	}
-	m.with(uuid, func(r *recollection) { rest = max(servedAfter-m.clock.Since(r.endedAt), 0) })
-	return rest
-}
-
-func (m *Memory) hasEnded(uuid proxmox.SMBIOSUUID, task proxmox.UPID) (ended bool) {
-	m.with(uuid, func(r *recollection) { ended = r.ended == task })
-	return ended
+// endedAgo tells whether a task was seen to succeed, and how long ago that was.
+func (m *Memory) endedAgo(uuid proxmox.SMBIOSUUID, task proxmox.UPID) (age time.Duration, ended bool) {
+	m.with(uuid, func(r *recollection) { age, ended = m.clock.Since(r.endedAt), r.ended == task })
+	return age, ended
 }
 
 func (m *Memory) keepConfig(uuid proxmox.SMBIOSUUID, config vmconfig.Config, digest proxmox.Digest) {

@@ -26,24 +26,38 @@ func start(m Machine) Decision {
 	case m.VM.Listing != nil && m.VM.Listing.Template:
 		return Stalled{Reason{Drifted, fmt.Sprintf(
 			"VM %d on %s was turned into a template, which cannot be started: delete the Machine, or let a MachineHealthCheck replace it", id, m.VM.Node)}}
-	case m.Task.Type == "hastart" && m.Task.Settling > 0:
-		return Wait{Reason: Reason{Starting, fmt.Sprintf("waiting for the HA manager to start VM %d", id)}, After: lookAgain}
+	}
+	if wait := awaitHA(m, "hastart"); wait != nil {
+		return wait
 	}
 	return Do{Start{VM: virtualMachine(m)}, Reason{Starting, fmt.Sprintf("starting VM %d on %s", id, m.VM.Node)}}
 }
 
 // turnOff has a VM shut down that is to be off. It comes after the providerID is written, so that it is known that it ran.
 func turnOff(m Machine) Decision {
-	switch id := m.Spec.Reservation.VMID; {
-	case !m.isToBeOff() || m.VM.Power != PowerRunning:
+	if !m.isToBeOff() || m.VM.Power != PowerRunning {
 		return nil
-	case m.Task.TurnsOff() && m.Task.Settling > 0:
-		return Wait{Reason: Reason{ShuttingDown, fmt.Sprintf("waiting for the HA manager to shut VM %d down", id)}, After: lookAgain}
-	default:
-		return Do{
-			Shutdown{VM: virtualMachine(m), Patience: shutdownPatience},
-			Reason{ShuttingDown, fmt.Sprintf("shutting VM %d on %s down, since spec.powerState is Stopped", id, m.VM.Node)},
-		}
+	}
+	if wait := awaitHA(m, "hastop"); wait != nil {
+		return wait
+	}
+	return Do{
+		Shutdown{VM: virtualMachine(m), Patience: shutdownPatience},
+		Reason{ShuttingDown, fmt.Sprintf("shutting VM %d on %s down, since spec.powerState is Stopped", m.Spec.Reservation.VMID, m.VM.Node)},
+	}
+}
+
+// haPatience is how long the HA manager may take to serve a request: it looks every 10 s, and so does the VM's node.
+const haPatience = time.Minute
+
+// awaitHA waits for the HA manager, which was asked by a task that ended as soon as the request was noted.
+func awaitHA(m Machine, request string) Decision {
+	if m.Task.State != TaskSucceeded || m.Task.Type != request || m.Task.Age >= haPatience {
+		return nil
+	}
+	return Wait{
+		Reason: Reason{taskReason(m.Task).Code, fmt.Sprintf("VM %d on %s is managed by HA: waiting for the HA manager", m.Spec.Reservation.VMID, m.VM.Node)},
+		After:  lookAgain,
 	}
 }
 

@@ -12,9 +12,11 @@ func toBeOff(m *plan.Machine) { m.Spec.PowerState = v1beta1.PowerStateStopped }
 
 func toBeOn(m *plan.Machine) { m.Spec.PowerState = v1beta1.PowerStateRunning }
 
-// settling is a task that only asked the HA manager for something.
-func settling(kind string, rest time.Duration) change {
-	return func(m *plan.Machine) { m.Task = plan.Task{UPID: "UPID:x", Type: kind, State: plan.TaskSucceeded, Settling: rest} }
+// asked is a task that asked the HA manager for something, some time ago.
+func asked(kind string, age time.Duration) change {
+	return func(m *plan.Machine) {
+		m.Task = plan.Task{UPID: "UPID:x", Type: kind, State: plan.TaskSucceeded, Age: age}
+	}
 }
 
 const offIsRest = "done | PoweredOff: VM 101 on pve1 is off, since spec.powerState is Stopped: set it to Running to have it started"
@@ -56,20 +58,20 @@ func TestTheHAManagerIsAskedOnce(t *testing.T) {
 			"wait | Starting: asking the HA manager to start the VM",
 		},
 		{
-			"the start is waited for", machine(recorded, down, settling("hastart", time.Second)),
-			"wait 15s | Starting: waiting for the HA manager to start VM 101",
+			"the start is waited for", machine(recorded, down, asked("hastart", 0)),
+			"wait 15s | Starting: VM 101 on pve1 is managed by HA: waiting for the HA manager",
 		},
-		{"what comes to nothing is asked for again", machine(recorded, down, settling("hastart", 0)), "do Start | Starting: starting VM 101 on pve1"},
+		{"what comes to nothing is asked for again", machine(recorded, down, asked("hastart", time.Minute)), "do Start | Starting: starting VM 101 on pve1"},
 		{
-			"the shutdown is waited for", machine(recorded, toBeOff, settling("hastop", time.Second)),
-			"wait 15s | ShuttingDown: waiting for the HA manager to shut VM 101 down",
+			"the shutdown is waited for", machine(recorded, toBeOff, asked("hastop", 0)),
+			"wait 15s | Stopping: VM 101 on pve1 is managed by HA: waiting for the HA manager",
 		},
 		{
-			"a shutdown that came to nothing is asked for again", machine(recorded, toBeOff, settling("hastop", 0)),
+			"a shutdown that came to nothing is asked for again", machine(recorded, toBeOff, asked("hastop", time.Minute)),
 			"do Shutdown | ShuttingDown: shutting VM 101 on pve1 down, since spec.powerState is Stopped",
 		},
 		{
-			"a start that was wished while it is shut down is not held up", machine(recorded, down, settling("hastop", time.Second)),
+			"a start that was wished while it is shut down is not held up", machine(recorded, down, asked("hastop", 0)),
 			"do Start | Starting: starting VM 101 on pve1",
 		},
 	})

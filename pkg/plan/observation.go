@@ -111,8 +111,8 @@ type Task struct {
 	Failure string
 	// RetryAfter is how long to wait before the step is tried again after a failure.
 	RetryAfter time.Duration
-	// Settling is how much longer what a succeeded task asked for may take: the HA manager serves requests later.
-	Settling time.Duration
+	// Age is how long ago the task was first seen to have succeeded.
+	Age time.Duration
 }
 
 // RemovesSeed reports whether the task deletes the seed ISO, which touches no VM.
