@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -69,7 +70,7 @@ func (w *walk) step(s scenario) {
 	}
 	_, visit.stalled = decision.(plan.Stalled)
 	if do, acts := decision.(plan.Do); acts {
-		visit.action = strings.TrimPrefix(told(decision)[:strings.Index(told(decision), " |")], "do ")
+		visit.action = strings.TrimPrefix(fmt.Sprintf("%T", do.Action), "plan.")
 		_ = w.do(do.Action)
 	}
 	w.visits = append(w.visits, visit)
@@ -135,7 +136,9 @@ func (w *walk) isTurnedOff() bool {
 
 // waitsForEverything lets a machine come too early for all that it needs before it has its place.
 func waitsForEverything(w *walk, m *plan.Machine) {
-	seen := func(code string) bool { return slices.ContainsFunc(w.visits, func(v visit) bool { return v.code == code }) }
+	seen := func(code string) bool {
+		return slices.ContainsFunc(w.visits, func(v visit) bool { return v.code == code })
+	}
 	switch {
 	case w.round == 0:
 		m.ClusterReady = false

@@ -48,7 +48,9 @@ func (d diagram) add(visits []visit, belongs func(visit) bool) {
 }
 
 // enters reports whether a walk comes into a part of the life at a visit.
-func (d diagram) enters(visits []visit, i int) bool { return i > 0 && visits[i].deleting && !visits[i-1].deleting }
+func (d diagram) enters(visits []visit, i int) bool {
+	return i > 0 && visits[i].deleting && !visits[i-1].deleting
+}
 
 func (d diagram) step(from, to visit) {
 	if to.deleting && !from.deleting {
