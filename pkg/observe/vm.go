@@ -31,6 +31,9 @@ func (o *Observer) vm(ctx context.Context, cluster *pve.Cluster, subject Machine
 	sight := &vmSight{Observer: o, pve: cluster, subject: subject, task: task, snapshot: cluster.Inventory.Snapshot()}
 	vm, err := sight.look(ctx)
 	vm.Listing = sight.listing()
+	if vm.Power == plan.PowerRunning && (vm.Listing == nil || !vm.Listing.Running) {
+		vm.LookAgain = inventoryLag + pve.DefaultPollInterval
+	}
 	return vm, err
 }
 

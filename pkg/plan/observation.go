@@ -162,6 +162,9 @@ type VM struct {
 	// Config is the VM's config; nil when the pass did not have to read it because the inventory said enough.
 	Config vmconfig.Config
 	Digest proxmox.Digest
+	// LookAgain is when to look again at a VM whose node just said that it runs: the inventory lags behind and may never show
+	// what becomes of it before it caught up; zero when the inventory shows it.
+	LookAgain time.Duration
 	// Listing is what the inventory says of the VM; nil when it does not list it, or lists it as it was before it was made.
 	Listing *Listing
 }
