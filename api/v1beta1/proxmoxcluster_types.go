@@ -23,6 +23,11 @@ type ProxmoxClusterSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Regions []Region `json:"regions,omitempty"`
+
+	// vmIDRange bounds the VMIDs given to new machines of the cluster, in regions without a range of their own. Without any
+	// range it is 100 to 999999999.
+	// +optional
+	VMIDRange VMIDRange `json:"vmIDRange,omitempty,omitzero"`
 }
 
 // APIEndpoint is a host and a port.
@@ -80,9 +85,36 @@ type Region struct {
 	// +kubebuilder:validation:MaxItems=16
 	Zones []Zone `json:"zones,omitempty"`
 
-	// vmIDRange bounds the VMIDs given to new machines in this region.
+	// vmIDRange bounds the VMIDs given to new machines in this region. A machine's own range goes before it, and it goes
+	// before the cluster's.
 	// +optional
 	VMIDRange VMIDRange `json:"vmIDRange,omitempty,omitzero"`
+
+	// cloneLimits bounds how many VMs are cloned at the same time, so that clones do not time out each other's locks.
+	// +optional
+	CloneLimits CloneLimits `json:"cloneLimits,omitempty,omitzero"`
+}
+
+// DefaultCloneLimit is how many clones run at the same time on a host, or onto a storage, where nothing else is set.
+const DefaultCloneLimit = 2
+
+// CloneLimits bounds how many VMs are cloned at the same time. All machines of a Proxmox VE cluster count, each against the
+// limits of its own ProxmoxCluster.
+// +kubebuilder:validation:MinProperties=1
+type CloneLimits struct {
+	// perHost is how many clones may run on a host: the one that the template is on, which does the work. It is 2 by
+	// default.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	PerHost int32 `json:"perHost,omitempty"`
+
+	// perStorage is how many clones may write to a storage: the one of source.template.storage, or else the one with the
+	// template's boot disk. It is 2 by default. A storage that is not shared is another one on each host.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	PerStorage int32 `json:"perStorage,omitempty"`
 }
 
 // SecretReference names a Secret in the same namespace.

@@ -69,6 +69,10 @@ type ProxmoxMachineSpec struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+){0,2}$`
 	Pool string `json:"pool,omitempty"`
 
+	// vmIDRange bounds the VMIDs that the VM may get. It goes before the ranges of the region and the cluster.
+	// +optional
+	VMIDRange VMIDRange `json:"vmIDRange,omitempty,omitzero"`
+
 	// bootstrap says how the bootstrap data reaches the guest.
 	// +optional
 	Bootstrap Bootstrap `json:"bootstrap,omitempty,omitzero"`
@@ -220,6 +224,7 @@ type ProxmoxMachine struct {
 	// +kubebuilder:validation:XValidation:rule="self.network == oldSelf.network",message="network is immutable: change the ProxmoxMachineTemplate and roll the machines"
 	// +kubebuilder:validation:XValidation:rule="has(self.placement) == has(oldSelf.placement) && (!has(self.placement) || self.placement == oldSelf.placement)",message="placement is immutable: change the ProxmoxMachineTemplate and roll the machines"
 	// +kubebuilder:validation:XValidation:rule="has(self.pool) == has(oldSelf.pool) && (!has(self.pool) || self.pool == oldSelf.pool)",message="pool is immutable: change the ProxmoxMachineTemplate and roll the machines"
+	// +kubebuilder:validation:XValidation:rule="has(self.vmIDRange) == has(oldSelf.vmIDRange) && (!has(self.vmIDRange) || self.vmIDRange == oldSelf.vmIDRange)",message="vmIDRange is immutable: change the ProxmoxMachineTemplate and roll the machines"
 	// +kubebuilder:validation:XValidation:rule="has(self.bootstrap) == has(oldSelf.bootstrap) && (!has(self.bootstrap) || self.bootstrap == oldSelf.bootstrap)",message="bootstrap is immutable: change the ProxmoxMachineTemplate and roll the machines"
 	Spec ProxmoxMachineSpec `json:"spec,omitempty,omitzero"`
 	// status is what was observed.
