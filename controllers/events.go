@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -42,6 +43,19 @@ func (e EventRecorder) All(object client.Object, happened []status.Event) {
 		}
 		e.record(object, corev1.EventTypeNormal, event.Reason)
 	}
+}
+
+// Warned records that a task did its work with warnings, and where these are read.
+func (e EventRecorder) Warned(object client.Object, task plan.Task) {
+	if task.Warnings == 0 {
+		return
+	}
+	where := ""
+	if id, err := task.UPID.Parse(); err == nil {
+		where = " on " + string(id.Node)
+	}
+	e.Warning(object, plan.Reason{Code: plan.TaskWarnings, Message: fmt.Sprintf(
+		"task %s%s succeeded with warnings (%d): read its log with `pvenode task log '%s'`%s", task.Type, where, task.Warnings, task.UPID, where)})
 }
 
 // maxNote is the most that an event's note may hold.

@@ -47,6 +47,9 @@ type MachineReconciler struct {
 func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
 	machine := &v1beta1.ProxmoxMachine{}
 	if err := r.Client.Get(ctx, req.NamespacedName, machine); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.Observer.Forget(req.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	subject, err := r.subject(ctx, machine)
@@ -133,9 +136,16 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 			return r.failed(ctx, subject, pass, fmt.Errorf("observe ProxmoxMachine %s: %w", subject.ProxmoxMachine.Name, err))
 		}
 		pass.Observed, pass.Decision = observed, plan.MachineStep(observed)
+		r.Events.Warned(subject.ProxmoxMachine, observed.Task)
+		if r.queue(subject, observed, pass.Decision) {
+			continue
+		}
 		switch decision := pass.Decision.(type) {
 		case plan.Do:
 			more, err := r.do(ctx, subject, decision, pass)
+			if errors.Is(err, act.ErrBehind) {
+				return ctrl.Result{RequeueAfter: tryAgain}, nil
+			}
 			if err != nil {
 				return r.failed(ctx, subject, pass, err)
 			}
@@ -154,13 +164,28 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 	return ctrl.Result{RequeueAfter: tryAgain}, nil
 }
 
+// queue enters a machine that waits to clone among the others, and takes out one that does not wait any more. It reports
+// whether the wait is over already.
+func (r *MachineReconciler) queue(subject observe.MachineSubject, observed plan.Machine, decision plan.Decision) bool {
+	if wait, waits := decision.(plan.Wait); waits && wait.Reason.Code == plan.WaitingForCloneSlot {
+		return r.Observer.Slots.Await(subject.Key(), observed.CloneSlot.Place)
+	}
+	if do, acts := decision.(plan.Do); acts {
+		if _, clones := do.Action.(plan.Clone); clones {
+			return false // it is its turn
+		}
+	}
+	r.Observer.Slots.Leave(subject.Key())
+	return false
+}
+
 // do executes the action of a decision, notes it in the pass, and says whether the pass goes on.
 func (r *MachineReconciler) do(ctx context.Context, subject observe.MachineSubject, decision plan.Do, pass *status.MachinePass) (bool, error) {
 	machine := subject.ProxmoxMachine
 	if _, last := decision.Action.(plan.RemoveFinalizer); last {
 		controllerutil.RemoveFinalizer(machine, v1beta1.MachineFinalizer)
 		r.Observer.Memory.Forget(proxmox.SMBIOSUUID(machine.Spec.Reservation.UUID))
-		r.Observer.Waker.Forget(subject.Key())
+		r.Observer.Forget(subject.Key())
 		pass.Done = append(pass.Done, decision)
 		return false, nil
 	}

@@ -101,7 +101,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, config config) error {
 	events := controllers.EventRecorder{Recorder: mgr.GetEventRecorder(name)}
 	machines := &controllers.MachineReconciler{
 		Client: mgr.GetClient(), Observer: observer, Events: events,
-		Actor: &act.Actor{Client: mgr.GetClient(), Regions: observer.Regions, Ledger: observer.Ledger, Memory: observer.Memory},
+		Actor: act.New(mgr.GetClient(), observer),
 	}
 	clusters := &controllers.ClusterReconciler{Client: mgr.GetClient(), Observer: observer, Events: events}
 	return errors.Join(

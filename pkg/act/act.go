@@ -26,6 +26,21 @@ type Actor struct {
 	Regions *observe.Regions
 	Ledger  *observe.Ledger
 	Memory  *observe.Memory
+	// Live reads past the cache.
+	Live      client.Reader
+	Allocator *observe.Allocator
+	Slots     *observe.CloneSlots
+}
+
+// ErrBehind says that the machine was read from a cache that lags behind what was written: it is looked at again.
+var ErrBehind = errors.New("the cache does not show the machine as it is yet")
+
+// New returns an Actor that writes with the client and shares what the observer knows.
+func New(writer client.Client, observer *observe.Observer) *Actor {
+	return &Actor{
+		Client: writer, Live: observer.Secrets, Regions: observer.Regions, Ledger: observer.Ledger, Memory: observer.Memory,
+		Allocator: observer.Allocator, Slots: observer.Slots,
+	}
 }
 
 // Outcome is what an action came to.
@@ -50,7 +65,7 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 	case plan.ReleaseAddresses:
 		return Outcome{}, a.releaseAddresses(ctx, subject.ProxmoxMachine)
 	case plan.Clone, plan.UploadSeed, plan.Configure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed,
-		plan.Shutdown, plan.Stop, plan.Destroy:
+		plan.WithdrawSeed, plan.Shutdown, plan.Stop, plan.Destroy:
 		return a.onProxmox(ctx, subject, action)
 	case plan.RemoveFinalizer, plan.SetEndpoint:
 		return Outcome{}, fmt.Errorf("action %T is the controller's", action)
@@ -64,16 +79,21 @@ func (a *Actor) reserve(ctx context.Context, subject observe.MachineSubject, act
 	if reservation.UUID == "" {
 		reservation.UUID = uuid.NewString()
 	}
-	entry := observe.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, reservation)
+	entry := a.Ledger.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, reservation)
 	if err := a.Ledger.Take(entry, action.LedgerVersion); err != nil {
 		return err
 	}
+	before := subject.ProxmoxMachine.Spec.Reservation
+	left := a.Ledger.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, before)
 	a.Memory.Reserved(proxmox.SMBIOSUUID(reservation.UUID))
 	err := a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.Reservation = reservation })
 	if err != nil {
 		a.Ledger.Return(subject.Key())
 		a.Memory.Forget(proxmox.SMBIOSUUID(reservation.UUID))
 		return fmt.Errorf("write the reservation: %w", err)
+	}
+	if before.UUID != "" {
+		a.Allocator.Rest(left.PVE, left.VMID)
 	}
 	return nil
 }
@@ -98,11 +118,12 @@ func (a *Actor) onProxmox(ctx context.Context, subject observe.MachineSubject, a
 		return Outcome{}, err
 	}
 	identity := proxmox.SMBIOSUUID(subject.ProxmoxMachine.Spec.Reservation.UUID)
-	if _, makes := action.(plan.Clone); makes {
-		a.Memory.Touched(identity)
+	if err := a.prepare(ctx, subject, action); err != nil {
+		return Outcome{}, err
 	}
 	outcome, err := request(ctx, cluster, action)
 	a.remember(identity, action, err)
+	a.settle(subject, action, outcome, err)
 	if outcome.Task != "" {
 		a.Memory.Started(identity, outcome.Task)
 		cluster.Tracker.Follow(outcome.Task, pve.Owner(subject.Key()))
@@ -116,7 +137,7 @@ func (a *Actor) remember(identity proxmox.SMBIOSUUID, action plan.Action, err er
 	case plan.Clone:
 		a.Memory.Changed(identity)
 		a.Memory.Cloned(identity, err)
-	case plan.UploadSeed, plan.DeleteSeed:
+	case plan.UploadSeed, plan.DeleteSeed, plan.WithdrawSeed:
 		// of a storage, not of the VM
 	case plan.Start:
 		if err != nil {

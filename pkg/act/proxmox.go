@@ -32,6 +32,9 @@ func request(ctx context.Context, cluster *pve.Cluster, action plan.Action) (Out
 		return deleteSeed(ctx, cluster, action)
 	case plan.Shutdown:
 		return started(cluster.ShutdownVM(ctx, ref(action.VM), action.Patience))
+	case plan.WithdrawSeed:
+		outcome, err := deleteSeed(ctx, cluster, plan.DeleteSeed(action))
+		return Outcome{Task: outcome.Task}, err // the VM gets another seed
 	case plan.Stop:
 		return started(cluster.StopVM(ctx, ref(action.VM)))
 	case plan.Destroy:
@@ -97,5 +100,5 @@ func destroy(ctx context.Context, cluster *pve.Cluster, vm plan.VirtualMachine) 
 // IsStale reports whether an action was refused because the world had changed since the snapshot it was planned from: it
 // is planned anew, at once.
 func IsStale(err error) bool {
-	return pve.ClassOf(err) == pve.Conflict || errors.Is(err, observe.ErrLedgerChanged)
+	return pve.ClassOf(err) == pve.Conflict || errors.Is(err, observe.ErrLedgerChanged) || errors.Is(err, observe.ErrNoSlot)
 }

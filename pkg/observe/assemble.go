@@ -5,10 +5,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
 
@@ -37,10 +39,16 @@ func New(options Options) (*Observer, manager.Runnable, error) {
 		shared.RequestLog = requestLog
 	}
 	waker := NewWaker()
-	registry := pve.NewRegistry(pve.RegistryOptions{OnVMChange: waker.VMChanged, OnTaskDone: waker.TaskDone, Clock: options.Clock})
+	slots := NewCloneSlots(options.Clock, waker.Wake)
+	done := func(cluster *pve.Cluster, owner pve.Owner, task proxmox.UPID) {
+		slots.taskDone(types.NamespacedName(owner), task)
+		waker.TaskDone(cluster, owner, task)
+	}
+	registry := pve.NewRegistry(pve.RegistryOptions{OnVMChange: waker.VMChanged, OnTaskDone: done, Clock: options.Clock})
 	return &Observer{
 		Client: options.Client, Secrets: options.Secrets,
 		Regions: NewRegions(options.Secrets, registry, shared),
 		Ledger:  NewLedger(options.Client), Memory: NewMemory(options.Clock), Waker: waker, Clock: options.Clock,
+		Allocator: NewAllocator(options.Clock), Slots: slots,
 	}, registry, nil
 }

@@ -28,10 +28,10 @@ func (o *Observer) addCandidates(ctx context.Context, subject MachineSubject, ma
 	if err != nil {
 		return err
 	}
-	candidates := plan.Candidates{LedgerVersion: version, FreeVMIDs: map[proxmox.RegionName]proxmox.VMID{}}
+	candidates := plan.Candidates{LedgerVersion: version, FreeVMIDs: map[proxmox.RegionName]proxmox.VMID{}, VMIDs: map[proxmox.RegionName]plan.VMIDs{}}
 	var missing []string
 	for _, region := range subject.ProxmoxCluster.Spec.Regions {
-		sight := &regionSight{Observer: o, subject: subject, region: region, entries: entries}
+		sight := &regionSight{Observer: o, subject: subject, region: region, entries: entries, id: o.Ledger.PVE(region)}
 		err := sight.look(ctx, &candidates)
 		if reason, unavailable := Unavailable(err); unavailable {
 			missing = append(missing, reason.Message)
@@ -53,6 +53,8 @@ type regionSight struct {
 	region  v1beta1.Region
 	entries map[types.NamespacedName]Entry
 
+	// id tells which Proxmox VE cluster it is.
+	id       PVECluster
 	pve      *pve.Cluster
 	snapshot pve.Snapshot
 }
@@ -70,10 +72,12 @@ func (s *regionSight) look(ctx context.Context, candidates *plan.Candidates) err
 	if err != nil {
 		return err
 	}
-	id, found, err := s.freeVMID(ctx)
+	bounds := plan.VMIDsFor(s.subject.ProxmoxMachine.Spec, s.subject.ProxmoxCluster.Spec, s.region)
+	id, found, err := s.freeVMID(ctx, bounds)
 	if err != nil {
 		return err
 	}
+	candidates.VMIDs[name] = bounds
 	candidates.Hosts = append(candidates.Hosts, hosts...)
 	if found {
 		candidates.FreeVMIDs[name] = id
@@ -106,7 +110,7 @@ func (s *regionSight) hosts(ctx context.Context) ([]placement.Host, error) {
 		host := placement.Host{
 			Region: proxmox.RegionName(s.region.Name), Node: node.Name, Online: node.Online,
 			CPUs: int(node.MaxCPU), Memory: node.MaxMemory, Allocated: allocated[node.Name], Group: grouped[node.Name],
-			Storages: s.storages(node.Name),
+			Storages: s.storages(node.Name), CloneFailure: s.Memory.hostTrouble(hostPlace{s.id, node.Name}),
 		}
 		if zone, found := plan.ZoneOf(s.region, string(node.Name)); found {
 			host.FailureDomain = plan.FailureDomain(s.subject.ProxmoxCluster.Spec, s.region.Name, zone.Name)
@@ -137,7 +141,7 @@ func (s *regionSight) load() (map[proxmox.NodeName]proxmox.Bytes, map[proxmox.No
 	own := group(s.subject.ProxmoxMachine)
 	counted := map[proxmox.VMID]bool{}
 	for machine, entry := range s.entries {
-		if entry.PVE != pveCluster(s.region) || machine == s.subject.Key() {
+		if entry.PVE != s.id || machine == s.subject.Key() {
 			continue
 		}
 		node := entry.Node
@@ -158,33 +162,20 @@ func (s *regionSight) load() (map[proxmox.NodeName]proxmox.Bytes, map[proxmox.No
 	return allocated, grouped
 }
 
-// mostProbes bounds the VMIDs that are asked for in one pass.
-const mostProbes = 32
-
-// freeVMID finds the lowest VMID that is free: in no reservation, not in the inventory, and not taken by a guest that the
-// credentials cannot see, which Proxmox VE is asked.
-func (s *regionSight) freeVMID(ctx context.Context) (proxmox.VMID, bool, error) {
+// freeVMID finds a VMID that is free: in no reservation, not in the inventory, and not taken by a guest that the credentials
+// cannot see.
+func (s *regionSight) freeVMID(ctx context.Context, bounds plan.VMIDs) (proxmox.VMID, bool, error) {
 	reserved := map[proxmox.VMID]bool{}
 	for _, entry := range s.entries {
-		reserved[entry.VMID] = reserved[entry.VMID] || entry.PVE == pveCluster(s.region)
+		reserved[entry.VMID] = reserved[entry.VMID] || entry.PVE == s.id
 	}
-	start, end := proxmox.VMID(s.region.VMIDRange.Start), proxmox.VMID(s.region.VMIDRange.End)
-	if start == 0 {
-		start, end = proxmox.MinVMID, proxmox.MaxVMID
-	}
-	probes := 0
-	for id := start; id <= end && probes < mostProbes; id++ {
-		if _, listed := s.snapshot.VM(id); listed || reserved[id] || s.Memory.isTaken(pveCluster(s.region), id) {
-			continue
-		}
-		probes++
-		free, err := s.pve.VMIDFree(ctx, id)
-		if err != nil || free {
-			return id, free, err
-		}
-		s.Memory.taken(pveCluster(s.region), id)
-	}
-	return 0, false, nil
+	return s.Allocator.find(ctx, search{
+		pve: s.id, machine: s.subject.Key(), bounds: bounds, isFree: s.pve.VMIDFree,
+		inUse: func(id proxmox.VMID) bool {
+			_, listed := s.snapshot.VM(id)
+			return listed || reserved[id]
+		},
+	})
 }
 
 // templateFinder finds, for each node, the template that a VM there is cloned from.
@@ -238,14 +229,9 @@ func (f *templateFinder) isShared(ctx context.Context, template pve.VMRef) (bool
 	if len(f.local) == len(f.snapshot.Nodes()) || !f.isSharedStorage(template.Node, proxmox.StorageID(f.source.Storage)) {
 		return false, nil
 	}
-	config, known := f.Memory.template(pveCluster(f.region), template)
-	if !known {
-		read, err := f.pve.VMConfig(ctx, template)
-		if err != nil {
-			return false, err
-		}
-		config = read.Values
-		f.Memory.keepTemplate(pveCluster(f.region), template, config)
+	config, err := f.template(ctx, f.pve, f.id, template)
+	if err != nil {
+		return false, err
 	}
 	for _, volume := range config.DiskVolumes() {
 		if !f.isSharedStorage(template.Node, vmconfig.Storage(volume)) {

@@ -18,9 +18,6 @@ import (
 // ErrLedgerChanged says that a reservation was made since the snapshot that a choice came from: look again and choose anew.
 var ErrLedgerChanged = errors.New("other reservations were made meanwhile")
 
-// PVECluster identifies a Proxmox VE cluster among those that ProxmoxClusters name, each under its own region names.
-type PVECluster string
-
 // Entry is one reservation.
 type Entry struct {
 	Machine types.NamespacedName
@@ -40,6 +37,8 @@ type Ledger struct {
 	version int64
 	// pending are the reservations that the cache does not show yet.
 	pending map[types.NamespacedName]Entry
+	// clusters tells which regions are one Proxmox VE cluster.
+	clusters pveClusters
 }
 
 // NewLedger returns a Ledger over the ProxmoxMachines that the reader shows.
@@ -86,6 +85,13 @@ func (l *Ledger) Entries(ctx context.Context) (map[types.NamespacedName]Entry, i
 	return entries, l.version, nil
 }
 
+// PVE identifies the Proxmox VE cluster of a region.
+func (l *Ledger) PVE(region v1beta1.Region) PVECluster {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.clusters.of(region)
+}
+
 // written returns the reservations in the specs of ProxmoxMachines, and which ProxmoxMachines there are.
 func (l *Ledger) written(ctx context.Context) (map[types.NamespacedName]Entry, map[types.NamespacedName]bool, error) {
 	var clusters v1beta1.ProxmoxClusterList
@@ -93,6 +99,7 @@ func (l *Ledger) written(ctx context.Context) (map[types.NamespacedName]Entry, m
 	if err := errors.Join(l.reader.List(ctx, &clusters), l.reader.List(ctx, &machines)); err != nil {
 		return nil, nil, err
 	}
+	l.clusters = identify(clusters.Items)
 	byName := map[types.NamespacedName]*v1beta1.ProxmoxCluster{}
 	for i := range clusters.Items {
 		cluster := &clusters.Items[i]
@@ -106,19 +113,25 @@ func (l *Ledger) written(ctx context.Context) (map[types.NamespacedName]Entry, m
 		if machine.Spec.Reservation.UUID == "" || cluster == nil {
 			continue
 		}
-		entries[client.ObjectKeyFromObject(machine)] = NewEntry(machine, cluster, machine.Spec.Reservation)
+		entries[client.ObjectKeyFromObject(machine)] = l.newEntry(machine, cluster, machine.Spec.Reservation)
 	}
 	return entries, existing, nil
 }
 
 // NewEntry returns the entry of a machine's reservation.
-func NewEntry(machine *v1beta1.ProxmoxMachine, cluster *v1beta1.ProxmoxCluster, reservation v1beta1.Reservation) Entry {
+func (l *Ledger) NewEntry(machine *v1beta1.ProxmoxMachine, cluster *v1beta1.ProxmoxCluster, reservation v1beta1.Reservation) Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.newEntry(machine, cluster, reservation)
+}
+
+func (l *Ledger) newEntry(machine *v1beta1.ProxmoxMachine, cluster *v1beta1.ProxmoxCluster, reservation v1beta1.Reservation) Entry {
 	entry := Entry{
 		Machine: client.ObjectKeyFromObject(machine), VMID: proxmox.VMID(reservation.VMID), Node: proxmox.NodeName(reservation.Node),
 		Memory: proxmox.MiB(machine.Spec.Memory.SizeMiB).Bytes(), Group: group(machine),
 	}
 	if region, found := regionOf(cluster, proxmox.RegionName(reservation.Region)); found {
-		entry.PVE = pveCluster(region)
+		entry.PVE = l.clusters.of(region)
 	}
 	return entry
 }
@@ -144,15 +157,4 @@ func regionOf(cluster *v1beta1.ProxmoxCluster, name proxmox.RegionName) (v1beta1
 		}
 	}
 	return v1beta1.Region{}, false
-}
-
-// pveCluster tells regions apart by the first, in the order of the alphabet, of their endpoints.
-func pveCluster(region v1beta1.Region) PVECluster {
-	first := ""
-	for _, endpoint := range region.Endpoints {
-		if endpoint = strings.TrimSuffix(endpoint, "/"); first == "" || endpoint < first {
-			first = endpoint
-		}
-	}
-	return PVECluster(first)
 }

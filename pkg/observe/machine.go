@@ -112,6 +112,9 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 	if err == nil && o.seedIsUnknown(subject, machine) {
 		machine.SeedVolume, err = seedVolume(ctx, cluster, machine.Spec.Reservation)
 	}
+	if err == nil {
+		err = o.addCloning(ctx, cluster, subject, machine)
+	}
 	if reason, unavailable := Unavailable(err); unavailable {
 		machine.VM, machine.Task = plan.VM{Presence: plan.PresenceUnknown, Why: reason}, plan.Task{}
 		return nil
@@ -158,7 +161,7 @@ func seedVolume(ctx context.Context, cluster *pve.Cluster, reservation v1beta1.R
 func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task, error) {
 	upid := cmp.Or(o.Memory.lastTask(subject.uuid()), proxmox.UPID(subject.ProxmoxMachine.Status.TaskID))
 	id, err := upid.Parse()
-	if upid == "" || err != nil {
+	if upid == "" || err != nil || isOfAnotherHost(id, subject.ProxmoxMachine.Spec.Reservation) {
 		return plan.Task{}, nil
 	}
 	task := plan.Task{UPID: upid, Type: id.Type, State: plan.TaskRunning}
@@ -177,18 +180,25 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 			return task, outcome.Err
 		}
 	case pve.Succeeded:
-		task.State = plan.TaskSucceeded
+		task.State, task.Warnings = plan.TaskSucceeded, outcome.Warnings
 		o.Memory.taskEnded(subject.uuid(), upid)
 	case pve.Unknown: // Proxmox VE has forgotten it: what it did is seen in the VM
 		return plan.Task{}, nil
 	case pve.Failed:
 		task.State, task.Failure = plan.TaskFailed, outcome.ExitStatus
-		if id.Type == "qmclone" {
+		if id.Type == cloneTask {
 			o.Memory.cloneFailed(subject.uuid(), upid, outcome.Err)
+			o.Memory.CloneFailed(subject.uuid(), o.Ledger.FailureOf(subject, upid, outcome.Err))
 		}
 		task.RetryAfter = o.Memory.retryAfter(subject.uuid(), upid)
 	}
 	return task, nil
+}
+
+// isOfAnotherHost reports whether a task deleted the seed from a host that the reservation has left since. Other tasks may
+// run on another node than they are for.
+func isOfAnotherHost(id proxmox.TaskID, reservation v1beta1.Reservation) bool {
+	return id.Type == "imgdel" && string(id.Node) != reservation.Node
 }
 
 // Unavailable tells, of an error, whether it says that a region cannot be used now, and why.

@@ -16,9 +16,13 @@ import (
 // may still come late. Without that a machine waits where it could have gone on (docs/adr/0005).
 type Memory struct {
 	clock clock.PassiveClock
-	mu    sync.Mutex
-	vms   map[proxmox.SMBIOSUUID]*recollection
-	// sightings are what was seen of VMIDs and templates.
+	// started is when this process began to remember.
+	started time.Time
+	mu      sync.Mutex
+	vms     map[proxmox.SMBIOSUUID]*recollection
+	// troubles are the hosts where clones failed lately.
+	troubles map[hostPlace]hostTrouble
+	// sightings are what was seen of templates.
 	sightings map[place]sighting
 }
 
@@ -46,13 +50,23 @@ type recollection struct {
 	failed   proxmox.UPID
 	failures int
 	retryAt  time.Time
+	// failedClone is the last task of a clone that failed, cloneFailures how many did since the reservation.
+	failedClone   proxmox.UPID
+	cloneFailures int
+	// leave says why the VM should go to another host.
+	leave string
+	// withdrawn says that the seed was deleted from the host that is left.
+	withdrawn bool
 	// errors counts the passes in a row that an error of Proxmox VE ended.
 	errors int
 }
 
 // NewMemory returns an empty Memory.
 func NewMemory(clock clock.PassiveClock) *Memory {
-	return &Memory{clock: clock, vms: map[proxmox.SMBIOSUUID]*recollection{}, sightings: map[place]sighting{}}
+	return &Memory{
+		clock: clock, started: clock.Now(), vms: map[proxmox.SMBIOSUUID]*recollection{},
+		troubles: map[hostPlace]hostTrouble{}, sightings: map[place]sighting{},
+	}
 }
 
 func (m *Memory) with(uuid proxmox.SMBIOSUUID, do func(*recollection)) {

@@ -24,7 +24,10 @@ type Observer struct {
 	Ledger  *Ledger
 	Memory  *Memory
 	Waker   *Waker
-	Clock   clock.PassiveClock
+	// Allocator finds VMIDs; Slots count the clones that run.
+	Allocator *Allocator
+	Slots     *CloneSlots
+	Clock     clock.PassiveClock
 }
 
 // MachineSubject is a machine with the objects around it.
@@ -40,6 +43,12 @@ type MachineSubject struct {
 
 // Key is the machine's name in its namespace.
 func (s MachineSubject) Key() client.ObjectKey { return client.ObjectKeyFromObject(s.ProxmoxMachine) }
+
+// Forget drops what is kept for a machine that is gone.
+func (o *Observer) Forget(machine client.ObjectKey) {
+	o.Waker.Forget(machine)
+	o.Slots.Release(machine)
+}
 
 // uuid is the identity of the machine's VM; empty before the reservation.
 func (s MachineSubject) uuid() proxmox.SMBIOSUUID {

@@ -4,14 +4,13 @@ import (
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
 
 // sightingTTL is how long a sighting is believed: VMIDs come free, and templates are made anew.
 const sightingTTL = 5 * time.Minute
 
-// place names a VMID, and for a template its node, in a Proxmox VE cluster.
+// place names a template in a Proxmox VE cluster.
 type place struct {
 	cluster PVECluster
 	ref     pve.VMRef
@@ -38,16 +37,6 @@ func (m *Memory) seen(at place) (sighting, bool) {
 		return sighting{}, false
 	}
 	return found, ok
-}
-
-// taken remembers that a VMID is taken by a guest that the credentials cannot see.
-func (m *Memory) taken(cluster PVECluster, id proxmox.VMID) {
-	m.see(place{cluster, pve.VMRef{ID: id}}, nil)
-}
-
-func (m *Memory) isTaken(cluster PVECluster, id proxmox.VMID) bool {
-	_, found := m.seen(place{cluster, pve.VMRef{ID: id}})
-	return found
 }
 
 func (m *Memory) keepTemplate(cluster PVECluster, ref pve.VMRef, config vmconfig.Config) {

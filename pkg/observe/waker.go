@@ -59,6 +59,13 @@ func (w *Waker) TaskDone(_ *pve.Cluster, owner pve.Owner, _ proxmox.UPID) {
 	w.wake(types.NamespacedName(owner))
 }
 
+// Wake wakes a machine.
+func (w *Waker) Wake(machine types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wake(machine)
+}
+
 func (w *Waker) wake(machine types.NamespacedName) {
 	if w.queue != nil {
 		w.queue.Add(reconcile.Request{NamespacedName: machine})

@@ -52,6 +52,8 @@ type Clone struct {
 	Pool        proxmox.PoolID
 	Mode        v1beta1.CloneMode
 	Storage     proxmox.StorageID
+	// Place is where a slot has to be free for it. It is refused, to be planned anew, when none is.
+	Place ClonePlace
 }
 
 // UploadSeed puts the seed ISO, with the bootstrap data in it, where the VM can read it.
@@ -107,6 +109,12 @@ type Shutdown struct {
 	Patience time.Duration
 }
 
+// WithdrawSeed deletes the seed ISO from the storage of a host that the machine leaves for another. The VM gets a new one.
+type WithdrawSeed struct {
+	VM     VirtualMachine
+	Volume proxmox.VolumeID
+}
+
 // Stop stops the VM, without asking the guest.
 type Stop struct {
 	VM VirtualMachine
@@ -135,6 +143,7 @@ func (RecordProviderID) isAction() {}
 func (EjectSeed) isAction()        {}
 func (DeleteSeed) isAction()       {}
 func (Shutdown) isAction()         {}
+func (WithdrawSeed) isAction()     {}
 func (Stop) isAction()             {}
 func (Destroy) isAction()          {}
 func (ReleaseAddresses) isAction() {}

@@ -54,7 +54,7 @@ func TestAMachineConvergesToOneVMWhateverHappens(t *testing.T) {
 		if len(ours) != 1 || !ours[0].running {
 			t.Fatalf("its VMs are %+v", ours)
 		}
-		if w.seed || vmconfig.HasSeed(ours[0].config) {
+		if len(w.seeds) > 0 || vmconfig.HasSeed(ours[0].config) {
 			t.Fatal("the seed is still there")
 		}
 		vm := w.spec.Reservation
@@ -85,8 +85,8 @@ func TestADeletedMachineLeavesNothingWhateverHappens(t *testing.T) {
 		if ours := w.ours(); len(ours) != 0 {
 			t.Fatalf("it left %+v", ours)
 		}
-		if w.seed || w.claims != 0 {
-			t.Fatalf("it left a seed (%t) or claims (%d)", w.seed, w.claims)
+		if len(w.seeds) > 0 || w.claims != 0 {
+			t.Fatalf("it left seeds (%v) or claims (%d)", w.seeds, w.claims)
 		}
 		if left := len(w.vms); left < strangers {
 			t.Fatalf("of %d VMs of others %d are left", strangers, left)

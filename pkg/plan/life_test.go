@@ -97,10 +97,17 @@ func lives() []scenario {
 		{},
 		{see: waitsForEverything},
 		{happens: func(w *walk) bool { // somebody takes the VMID
-			if !w.seed || w.vms[proxmox.VMID(w.spec.Reservation.VMID)] != nil {
+			if !w.hasSeed() || w.vms[proxmox.VMID(w.spec.Reservation.VMID)] != nil {
 				return false
 			}
 			w.vms[proxmox.VMID(w.spec.Reservation.VMID)] = stranger()
+			return true
+		}},
+		{happens: func(w *walk) bool { // the host turns out to be unable to clone
+			if !w.hasSeed() || len(w.ours()) > 0 {
+				return false
+			}
+			w.leave, w.failing[proxmox.NodeName(w.spec.Reservation.Node)] = "its storage is full", "a clone failed here"
 			return true
 		}},
 		{happens: func(w *walk) bool { // somebody starts the VM before it is configured
@@ -181,6 +188,9 @@ func detours() []detour {
 			if m.Spec.Reservation.UUID != "" {
 				m.VM, m.Task = plan.VM{Why: whyUnknown}, plan.Task{}
 			}
+		}},
+		{"as many clones as may be run on its host or storage", func(m *plan.Machine) {
+			m.CloneSlot.Full = "2 clones run on pve3 already: a, b"
 		}},
 		{"a backup or a snapshot holds the VM", func(m *plan.Machine) {
 			if m.VM.Presence == plan.PresenceOurs {

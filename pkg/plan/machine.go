@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
@@ -18,6 +17,9 @@ const lookAgain = 15 * time.Second
 // claimsAgain bounds waits for addresses: with a watch filter, claims and addresses may not wake us.
 const claimsAgain = time.Minute
 
+// slotAgain bounds waits for a clone slot, which wakes its waiters when it comes free.
+const slotAgain = time.Minute
+
 // ProviderID returns the providerID of a VM. Its last segment is unique over all clusters, as cluster-autoscaler needs.
 func ProviderID(uuid string) string { return "proxmox://" + uuid }
 
@@ -27,7 +29,7 @@ func MachineStep(m Machine) Decision {
 		return deletionStep(m)
 	}
 	for _, step := range []func(Machine) Decision{
-		awaitTask, claimAddresses, holdAddresses, reserve, identify, upload, clone, halt, configure, resize, start, record, turnOff, removeSeed,
+		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, upload, clone, halt, configure, resize, start, record, turnOff, removeSeed,
 	} {
 		if decision := step(m); decision != nil {
 			return decision
@@ -114,26 +116,7 @@ func reserve(m Machine) Decision {
 		}
 		return Wait{Reason: Reason{WaitingForCapacity, message}, After: lookAgain}
 	}
-	return reserveVMID(m, v1beta1.Reservation{
-		Region: string(choice.Host.Region), Node: string(choice.Host.Node),
-		SourceNode: string(choice.Host.Template.Node), SourceVMID: int32(choice.Host.Template.ID), SeedStorage: string(choice.SeedStorage),
-	})
-}
-
-// reserveVMID completes a reservation with the next free VMID of its region.
-func reserveVMID(m Machine, reservation v1beta1.Reservation) Decision {
-	id, free := m.Candidates.FreeVMIDs[proxmox.RegionName(reservation.Region)]
-	if !free {
-		return Wait{
-			Reason: Reason{VMIDRangeExhausted, fmt.Sprintf("region %s: every VMID of its vmIDRange is taken: widen spec.regions[].vmIDRange of the ProxmoxCluster", reservation.Region)},
-			After:  lookAgain,
-		}
-	}
-	reservation.VMID = int32(id)
-	return Do{
-		Reserve{Reservation: reservation, LedgerVersion: m.Candidates.LedgerVersion},
-		Reason{Placed, fmt.Sprintf("placed on %s as VM %d", reservation.Node, id)},
-	}
+	return reserveVMID(m, reservationAt(choice))
 }
 
 func request(m Machine) placement.Request {
@@ -182,22 +165,6 @@ func gone(m Machine) Reason {
 	return Reason{VirtualMachineGone, fmt.Sprintf(
 		"VM %d (%s) is no longer in region %s: it was removed outside of Cluster API and is not made again; delete the Machine, or let a MachineHealthCheck replace it",
 		m.Spec.Reservation.VMID, m.Spec.Reservation.UUID, m.Spec.Reservation.Region)}
-}
-
-// clone makes the VM.
-func clone(m Machine) Decision {
-	if m.VM.Presence == PresenceOurs {
-		return nil
-	}
-	r, template := m.Spec.Reservation, m.Spec.Source.Template
-	return Do{
-		Clone{
-			VM: virtualMachine(m), Source: proxmox.VMID(r.SourceVMID), SourceNode: proxmox.NodeName(r.SourceNode),
-			Name: m.Name, Description: vmconfig.Description(m.Name, proxmox.SMBIOSUUID(r.UUID)),
-			Pool: proxmox.PoolID(m.Spec.Pool), Mode: template.CloneMode, Storage: proxmox.StorageID(template.Storage),
-		},
-		Reason{Cloning, fmt.Sprintf("cloning template %d of %s to VM %d on %s", r.SourceVMID, r.SourceNode, r.VMID, r.Node)},
-	}
 }
 
 func virtualMachine(m Machine) VirtualMachine {

@@ -139,7 +139,11 @@ func seedVolumeSeen(seen plan.SeedVolume) change {
 	return func(m *plan.Machine) { m.SeedVolume = seen }
 }
 
-func noVMIDs(m *plan.Machine) { m.Candidates.FreeVMIDs = nil }
+func noVMIDs(m *plan.Machine) {
+	m.Candidates.FreeVMIDs = nil
+	cluster := v1beta1.ProxmoxClusterSpec{VMIDRange: v1beta1.VMIDRange{Start: 200, End: 299}}
+	m.Candidates.VMIDs = map[proxmox.RegionName]plan.VMIDs{"home": plan.VMIDsFor(m.Spec, cluster, v1beta1.Region{})}
+}
 
 var whyUnknown = plan.Reason{Code: plan.Unobserved, Message: "region home does not answer"}
 
@@ -224,7 +228,7 @@ func TestBeforeAMachineHasAPlace(t *testing.T) {
 		},
 		{
 			"it waits for a VMID", machine(noVMIDs),
-			"wait 15s | VMIDRangeExhausted: region home: every VMID of its vmIDRange is taken: widen spec.regions[].vmIDRange of the ProxmoxCluster",
+			"wait 15s | VMIDRangeExhausted: region home: no VMID from 200 to 299 is known to be free: widen spec.vmIDRange of the ProxmoxCluster",
 		},
 		{"it is placed", machine(), "do Reserve | Placed: placed on pve1 as VM 101"},
 	})
@@ -304,7 +308,7 @@ func TestWhenTheReservedVMIDIsNotOurs(t *testing.T) {
 		{"another VMID is taken before ours ever ran", machine(reserved, foreign), "do Reserve | Placed: placed on pve1 as VM 101"},
 		{
 			"a VMID is waited for when the range is used up", machine(reserved, foreign, noVMIDs),
-			"wait 15s | VMIDRangeExhausted: region home: every VMID of its vmIDRange is taken: widen spec.regions[].vmIDRange of the ProxmoxCluster",
+			"wait 15s | VMIDRangeExhausted: region home: no VMID from 200 to 299 is known to be free: widen spec.vmIDRange of the ProxmoxCluster",
 		},
 		{"ours is gone once it ran", machine(reserved, foreign, once), "stalled | VirtualMachineGone: " + goneFor},
 		{"ours is gone, not made again, when nobody has the VMID", machine(recorded, absent), "stalled | VirtualMachineGone: " + goneFor},

@@ -34,7 +34,11 @@ type Machine struct {
 	FailureDomain string
 	// Addresses is what the machine's claims have come to.
 	Addresses Addresses
-	// Candidates are the hosts for a machine that has no reservation yet.
+	// CloneSlot is whether the VM may be cloned now.
+	CloneSlot CloneSlot
+	// CloneTrouble is what is known of clones of the VM that failed.
+	CloneTrouble CloneTrouble
+	// Candidates are the hosts for a machine that has no reservation yet, or may need another.
 	Candidates Candidates
 	// Task is the Proxmox VE task that was started for the machine last; the zero Task when none is known.
 	Task Task
@@ -75,6 +79,8 @@ type Candidates struct {
 	Hosts []placement.Host
 	// FreeVMIDs holds the next free VMID by region; none for a region whose range is used up.
 	FreeVMIDs map[proxmox.RegionName]proxmox.VMID
+	// VMIDs holds the range that the free one was looked for in, by region.
+	VMIDs map[proxmox.RegionName]VMIDs
 	// LedgerVersion is the state of the reservations.
 	LedgerVersion int64
 	// Unavailable says why the hosts of a region are not among Hosts.
@@ -109,6 +115,8 @@ type Task struct {
 	State TaskState
 	// Failure is the task's error text.
 	Failure string
+	// Warnings counts those of a task that succeeded. They are told once.
+	Warnings int
 	// RetryAfter is how long to wait before the step is tried again after a failure.
 	RetryAfter time.Duration
 	// Age is how long ago the task was first seen to have succeeded.

@@ -29,9 +29,13 @@ type world struct {
 	deleting     bool
 	gone         bool
 	// what Proxmox VE holds
-	vms  map[proxmox.VMID]*guest
-	seed bool
-	jobs []*job
+	vms map[proxmox.VMID]*guest
+	// seeds are the hosts that have the seed.
+	seeds map[proxmox.NodeName]bool
+	jobs  []*job
+	// failing are the hosts where a clone failed, leave is why the machine's host is to be left.
+	failing map[proxmox.NodeName]string
+	leave   string
 	// trouble says how many more faults there will be.
 	trouble int
 	// off is for how many more rounds the machine is asked to be off.
@@ -62,7 +66,10 @@ var (
 )
 
 func newWorld(t *rapid.T) *world {
-	w := &world{t: t, spec: spec(), vms: map[proxmox.VMID]*guest{}, trouble: rapid.IntRange(0, 12).Draw(t, "trouble")}
+	w := &world{
+		t: t, spec: spec(), vms: map[proxmox.VMID]*guest{}, seeds: map[proxmox.NodeName]bool{}, failing: map[proxmox.NodeName]string{},
+		trouble: rapid.IntRange(0, 12).Draw(t, "trouble"),
+	}
 	for id := range proxmox.VMID(5) {
 		if rapid.Bool().Draw(t, fmt.Sprintf("VMID %d is taken", 101+id)) {
 			w.vms[101+id] = stranger()
@@ -95,11 +102,21 @@ func (w *world) observe() plan.Machine {
 	if m.Spec.ProviderID == "" {
 		m.Bootstrap.UserData = "#cloud-config\n"
 	}
-	m.Candidates = plan.Candidates{Hosts: []placement.Host{host("pve1"), host("pve2")}, FreeVMIDs: map[proxmox.RegionName]proxmox.VMID{"home": w.freeVMID()}}
+	m.CloneTrouble.Leave = w.leave
+	if w.happens("all slots are taken") {
+		m.CloneSlot.Full = "2 clones run on pve3 already: a, b"
+	}
+	m.Candidates = plan.Candidates{Hosts: []placement.Host{w.host("pve1"), w.host("pve2")}, FreeVMIDs: map[proxmox.RegionName]proxmox.VMID{"home": w.freeVMID()}}
 	if w.spec.Reservation.UUID != "" {
 		m.VM = w.look()
 	}
 	return m
+}
+
+func (w *world) host(node proxmox.NodeName) placement.Host {
+	host := host(node)
+	host.CloneFailure = w.failing[node]
+	return host
 }
 
 func (w *world) addresses() plan.Addresses {
@@ -179,9 +196,11 @@ func (w *world) request(action plan.Action) (*job, error) {
 	case plan.RemoveFinalizer:
 		w.gone = true
 	case plan.UploadSeed:
-		return &job{kind: "imgcopy", apply: func() error { w.seed = true; return nil }}, nil
+		return &job{kind: "imgcopy", apply: func() error { w.seeds[action.VM.Node] = true; return nil }}, nil
 	case plan.DeleteSeed:
-		return w.deleteSeed(), nil
+		return w.deleteSeed(action.VM.Node), nil
+	case plan.WithdrawSeed:
+		return w.deleteSeed(action.VM.Node), nil
 	case plan.Clone:
 		return w.clone(action)
 	case plan.Configure:
@@ -214,7 +233,10 @@ func (w *world) reserve(r v1beta1.Reservation) {
 		w.drawn++
 		r.UUID = fmt.Sprintf("8d1ab5f6-59f1-4a3e-9a0b-%012d", w.drawn)
 	}
-	w.spec.Reservation, w.task = r, plan.Task{}
+	if before := w.spec.Reservation; before.Node != "" && before.Node != r.Node && (len(w.ours()) > 0 || w.seeds[proxmox.NodeName(before.Node)]) {
+		w.t.Fatalf("left %s with a VM or the seed there", before.Node)
+	}
+	w.spec.Reservation, w.task, w.leave = r, plan.Task{}, ""
 }
 
 // own returns the VM that an action is for. Whatever is not the machine's, or is still in the making, may not be touched.
@@ -247,7 +269,7 @@ func (w *world) clone(action plan.Clone) (*job, error) {
 func (w *world) reconfigure(ref plan.VirtualMachine, change vmconfig.Change) error {
 	vm := w.own(ref)
 	after := change.Apply(vm.config)
-	if vmconfig.HasSeed(after) && !w.seed {
+	if vmconfig.HasSeed(after) && !w.hasSeed() {
 		return errRefused
 	}
 	for key, value := range after {
@@ -261,7 +283,7 @@ func (w *world) reconfigure(ref plan.VirtualMachine, change vmconfig.Change) err
 
 func (w *world) start(ref plan.VirtualMachine) *job {
 	vm := w.own(ref)
-	if w.spec.ProviderID == "" && (!vmconfig.HasSeed(vm.config) || !w.seed) {
+	if w.spec.ProviderID == "" && (!vmconfig.HasSeed(vm.config) || !w.hasSeed()) {
 		w.t.Fatal("started a VM for the first time without its seed")
 	}
 	return &job{kind: "qmstart", apply: func() error {
@@ -307,13 +329,16 @@ func (w *world) destroy(ref plan.VirtualMachine) *job {
 	}}
 }
 
-func (w *world) deleteSeed() *job {
+// hasSeed reports whether the seed is where the VM is made.
+func (w *world) hasSeed() bool { return w.seeds[proxmox.NodeName(w.spec.Reservation.Node)] }
+
+func (w *world) deleteSeed(node proxmox.NodeName) *job {
 	for id, vm := range w.vms {
 		if vmconfig.HasSeed(vm.config) {
 			w.t.Fatalf("deleted the seed while VM %d has it in a drive", id)
 		}
 	}
-	return &job{kind: "imgdel", apply: func() error { w.seed = false; return nil }}
+	return &job{kind: "imgdel", apply: func() error { delete(w.seeds, node); return nil }}
 }
 
 // pass lets time go by: jobs end, pools answer, nodes join, and things happen behind the machine's back.
@@ -335,7 +360,7 @@ func (w *world) pass() {
 		w.bootstrapped = true
 	}
 	if w.happens("the status is wiped") {
-		w.task, w.status.seedRemoved = plan.Task{}, false
+		w.task, w.status.seedRemoved, w.leave = plan.Task{}, false, ""
 	}
 	switch id := proxmox.VMID(w.spec.Reservation.VMID); {
 	case reserved == nil && id != 0 && w.spec.ProviderID == "" && w.happens("somebody else takes the VMID"):
@@ -351,6 +376,10 @@ func (w *world) end(job *job) {
 	if w.happens(job.kind + " fails") {
 		if err = errRefused; job.undo != nil {
 			job.undo()
+		}
+		if job.kind == "qmclone" && rapid.Bool().Draw(w.t, "the host is the cause") {
+			w.leave = "its storage is full"
+			w.failing[proxmox.NodeName(w.spec.Reservation.Node)] = "a clone failed here"
 		}
 	} else {
 		err = job.apply()

@@ -97,7 +97,7 @@ func (b *bench) startControllers() {
 	events := controllers.EventRecorder{Recorder: mgr.GetEventRecorder("capve")}
 	machines := &controllers.MachineReconciler{
 		Client: mgr.GetClient(), Observer: observer, Events: events,
-		Actor: &act.Actor{Client: mgr.GetClient(), Regions: observer.Regions, Ledger: observer.Ledger, Memory: observer.Memory},
+		Actor: act.New(mgr.GetClient(), observer),
 	}
 	clusters := &controllers.ClusterReconciler{Client: mgr.GetClient(), Observer: observer, Events: events}
 	b.Expect(machines.SetupWithManager(ctx, mgr, controllers.SetupOptions{Concurrency: 10})).To(Succeed())

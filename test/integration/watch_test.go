@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -208,9 +209,10 @@ func writes(records []pve.RequestRecord) []string {
 
 // own are the requests that are made for one machine: all but the polls that machines share.
 func own(records []pve.RequestRecord) []string {
+	shared := regexp.MustCompile(`^/cluster/(resources|tasks)$|^/nodes/[^/]+/qemu/9\d\d\d/config$`) // polls, and templates' configs
 	var result []string
 	for _, record := range records {
-		if record.Path != "/cluster/resources" && record.Path != "/cluster/tasks" {
+		if !shared.MatchString(record.Path) {
 			result = append(result, record.Method+" "+record.Path)
 		}
 	}

@@ -30,6 +30,8 @@ type Host struct {
 	Template Template
 	// TemplateRefusal says why there is no template, when there is none.
 	TemplateRefusal string
+	// CloneFailure says that a clone failed on the host lately, and how; empty when none did.
+	CloneFailure string
 	// Storages are the storages that are usable on the host, by name.
 	Storages []Storage
 }
@@ -93,12 +95,28 @@ func (r Refusals) String() string {
 }
 
 // Place chooses the host for a request. Without a choice the refusals name every host; with one they are those of the
-// hosts that were passed over. The order of the hosts does not matter.
+// hosts that were passed over. The order of the hosts does not matter. A host where a clone failed lately gets the VM only if
+// no other can.
 func Place(request Request, hosts []Host) (Choice, Refusals, bool) {
+	choice, refusals, found := place(request, hosts, append(filters(), refuseFailed))
+	if !found {
+		return place(request, hosts, filters())
+	}
+	return choice, refusals, true
+}
+
+// filter returns why a host cannot take the VM, and "" when nothing it knows of stands in the way.
+type filter func(Request, Host) string
+
+func filters() []filter {
+	return []filter{refuseZone, refuseNode, refuseOffline, refuseCPUs, refuseMemory, refuseTemplate, refuseStorage, refuseSeedStorage}
+}
+
+func place(request Request, hosts []Host, filters []filter) (Choice, Refusals, bool) {
 	var fitting []Host
 	var refusals Refusals
 	for _, host := range hosts {
-		if reason := refuse(request, host); reason != "" {
+		if reason := refuse(request, host, filters); reason != "" {
 			refusals = append(refusals, Refusal{Host: host.Node, Reason: reason})
 			continue
 		}
@@ -126,16 +144,16 @@ func prefer(a, b Host) int {
 }
 
 // refuse returns the first reason why the host cannot take the VM, and "" when it can.
-func refuse(request Request, host Host) string {
-	for _, filter := range []func(Request, Host) string{
-		refuseZone, refuseNode, refuseOffline, refuseCPUs, refuseMemory, refuseTemplate, refuseStorage, refuseSeedStorage,
-	} {
+func refuse(request Request, host Host, filters []filter) string {
+	for _, filter := range filters {
 		if reason := filter(request, host); reason != "" {
 			return reason
 		}
 	}
 	return ""
 }
+
+func refuseFailed(_ Request, host Host) string { return host.CloneFailure }
 
 func refuseZone(request Request, host Host) string {
 	switch {

@@ -260,3 +260,15 @@ func TestHostsThatWerePassedOverAreNamedBesideTheChoice(t *testing.T) {
 		t.Errorf("refusals (-want +got):\n%s", diff)
 	}
 }
+
+func TestAHostWhereACloneFailedIsTakenOnlyWhenNoOtherFits(t *testing.T) {
+	trouble := func(h *placement.Host) { h.CloneFailure = "a clone failed here 40 s ago: no space left" }
+	choice, refusals, _ := placement.Place(vm(), []placement.Host{host("pve1", trouble), host("pve2", group(5))})
+	if choice.Host.Node != "pve2" || refusals.String() != "1 host refused: pve1: a clone failed here 40 s ago: no space left" {
+		t.Errorf("chose %s, %s", choice.Host.Node, refusals)
+	}
+	choice, refusals, _ = placement.Place(vm(), []placement.Host{host("pve1", trouble), host("pve2", allocated(64*gib))})
+	if choice.Host.Node != "pve1" || refusals.String() != "1 host refused: pve2: 0 MiB of memory free of 4096 asked" {
+		t.Errorf("chose %s, %s", choice.Host.Node, refusals)
+	}
+}

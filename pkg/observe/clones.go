@@ -1,0 +1,231 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
+)
+
+// addCloning adds what matters to a clone: whether it may begin, and how those before it went. A clone that is seen to run
+// has its slot, and one that is seen to have ended gives it back.
+func (o *Observer) addCloning(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) error {
+	runs := machine.Task.State == plan.TaskRunning && machine.Task.Type == cloneTask
+	switch {
+	case runs && !o.Slots.Holds(subject.Key()):
+		place, _ := o.clonePlace(ctx, cluster, subject) // without its storage the host counts
+		o.Slots.Occupy(subject.Key(), place)
+	case !runs && o.cloneEnded(subject, machine):
+		o.Slots.Release(subject.Key())
+	}
+	if runs || machine.Deleting || machine.Spec.ProviderID != "" || machine.VM.Presence != plan.PresenceAbsent {
+		return nil
+	}
+	place, err := o.clonePlace(ctx, cluster, subject)
+	if err != nil {
+		return err
+	}
+	machine.CloneSlot = plan.CloneSlot{Place: place, Full: o.Slots.Full(subject.Key(), place)}
+	machine.CloneTrouble = o.Memory.cloneTrouble(subject.uuid())
+	if o.Memory.isSeedWithdrawn(subject.uuid()) {
+		machine.SeedVolume = plan.SeedAbsent
+	}
+	if machine.CloneTrouble.Leave == "" {
+		return nil
+	}
+	return o.addCandidates(ctx, subject, machine) // another host is looked for
+}
+
+// cloneTask is the type of Proxmox VE's tasks that clone.
+const cloneTask = "qmclone"
+
+// cloneEnded reports whether it is certain that no clone of the machine runs, if one did: an answer that was lost leaves
+// that open until the VM is there, or cannot come any more.
+func (o *Observer) cloneEnded(subject MachineSubject, machine *plan.Machine) bool {
+	switch machine.VM.Presence {
+	case plan.PresenceOurs:
+		return machine.VM.Config.Lock() != "clone"
+	case plan.PresenceAbsent:
+		return o.Slots.Holds(subject.Key()) && !o.Memory.mayComeLate(subject.uuid())
+	case plan.PresenceForeign:
+		return true
+	case plan.PresenceUnknown:
+	}
+	return false
+}
+
+// clonePlace finds out where the machine's clone costs something.
+func (o *Observer) clonePlace(ctx context.Context, cluster *pve.Cluster, subject MachineSubject) (plan.ClonePlace, error) {
+	reservation := subject.ProxmoxMachine.Spec.Reservation
+	region, _ := regionOf(subject.ProxmoxCluster, proxmox.RegionName(reservation.Region))
+	place := plan.ClonePlace{
+		PVE: string(o.Ledger.PVE(region)), Host: proxmox.NodeName(reservation.SourceNode),
+		PerHost:    int(cmp.Or(region.CloneLimits.PerHost, v1beta1.DefaultCloneLimit)),
+		PerStorage: int(cmp.Or(region.CloneLimits.PerStorage, v1beta1.DefaultCloneLimit)),
+	}
+	place.Storage = proxmox.StorageID(subject.ProxmoxMachine.Spec.Source.Template.Storage)
+	snapshot := cluster.Inventory.Snapshot()
+	if place.Storage == "" && (place.PerStorage < place.PerHost || hasShared(snapshot, place.Host)) {
+		template := pve.VMRef{Node: place.Host, ID: proxmox.VMID(reservation.SourceVMID)}
+		config, err := o.template(ctx, cluster, o.Ledger.PVE(region), template)
+		if class := pve.ClassOf(err); err != nil && class != pve.NotFound && class != pve.Forbidden { // the clone will say so
+			return place, err
+		}
+		place.Storage = diskStorage(config)
+	}
+	if storage, found := snapshot.Storage(place.Host, place.Storage); !found || !storage.Shared {
+		place.StorageHost = place.Host
+	}
+	return place, nil
+}
+
+// hasShared reports whether a host has shared storage that a template could be on.
+func hasShared(snapshot pve.Snapshot, host proxmox.NodeName) bool {
+	for _, storage := range snapshot.Storages(host) {
+		if storage.Shared && storage.Holds("images") {
+			return true
+		}
+	}
+	return false
+}
+
+// diskStorage is the storage of a template's boot disk; empty when it has none.
+func diskStorage(config vmconfig.Config) proxmox.StorageID {
+	if disk, found := config.BootDisk(); found {
+		return vmconfig.Storage(config.DiskVolumes()[disk.Key])
+	}
+	return ""
+}
+
+// template returns the config of a template, which is read once for all machines that are made from it.
+func (o *Observer) template(ctx context.Context, cluster *pve.Cluster, id PVECluster, ref pve.VMRef) (vmconfig.Config, error) {
+	if config, known := o.Memory.template(id, ref); known {
+		return config, nil
+	}
+	read, err := cluster.VMConfig(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	o.Memory.keepTemplate(id, ref, read.Values)
+	return read.Values, nil
+}
+
+const (
+	// mostCloneFailures is how many clones of a VM may fail on a host before another host is tried.
+	mostCloneFailures = 3
+	// hostTroubleTTL is how long a host where a clone failed is passed over while others fit.
+	hostTroubleTTL = 10 * time.Minute
+)
+
+// hostPlace names a host over all Proxmox VE clusters.
+type hostPlace struct {
+	cluster PVECluster
+	node    proxmox.NodeName
+}
+
+// hostTrouble is how a clone failed on a host.
+type hostTrouble struct {
+	at   time.Time
+	text string
+}
+
+// CloneFailed notes that a clone failed, by its task or, with an empty task, by the answer to its request. The host is given
+// up, for now, when it was the cause, or when too many of the VM's clones failed there.
+func (m *Memory) CloneFailed(uuid proxmox.SMBIOSUUID, failure CloneFailure) {
+	class := pve.ClassOf(failure.Err)
+	isHosts := pve.HostFault(failure.Err)
+	if class == pve.AlreadyExists || failure.Task == "" && !isHosts {
+		return
+	}
+	leave := ""
+	m.with(uuid, func(r *recollection) {
+		if failure.Task != "" && r.failedClone == failure.Task {
+			return
+		}
+		r.failedClone = failure.Task
+		r.cloneFailures++
+		if isHosts || r.cloneFailures >= mostCloneFailures {
+			leave = failure.text()
+			r.leave = leave
+		}
+	})
+	if leave != "" {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.troubles[hostPlace{failure.PVE, failure.Node}] = hostTrouble{at: m.clock.Now(), text: leave}
+	}
+}
+
+// CloneFailure is how and where a clone failed.
+type CloneFailure struct {
+	PVE  PVECluster
+	Node proxmox.NodeName
+	Task proxmox.UPID
+	Err  error
+}
+
+// FailureOf says that a clone for the machine's reservation failed; the task is empty when the request was refused.
+func (l *Ledger) FailureOf(subject MachineSubject, task proxmox.UPID, err error) CloneFailure {
+	reservation := subject.ProxmoxMachine.Spec.Reservation
+	region, _ := regionOf(subject.ProxmoxCluster, proxmox.RegionName(reservation.Region))
+	return CloneFailure{PVE: l.PVE(region), Node: proxmox.NodeName(reservation.Node), Task: task, Err: err}
+}
+
+// text is Proxmox VE's, short enough for a condition that lists all hosts.
+func (f CloneFailure) text() string {
+	const most = 160
+	text := f.Err.Error()
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}
+
+// cloneTrouble is what is known of failed clones of a VM.
+func (m *Memory) cloneTrouble(uuid proxmox.SMBIOSUUID) (trouble plan.CloneTrouble) {
+	late := m.mayComeLate(uuid)
+	m.with(uuid, func(r *recollection) {
+		// What an earlier process sent is not known: time has to show.
+		unsure := !r.reserved && m.clock.Since(m.started) < lateAfter
+		trouble = plan.CloneTrouble{Leave: r.leave, MayComeLate: late || unsure}
+	})
+	return trouble
+}
+
+// hostTrouble says how a clone failed on a host lately; empty when none did.
+func (m *Memory) hostTrouble(at hostPlace) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	trouble, found := m.troubles[at]
+	since := m.clock.Since(trouble.at)
+	if !found || since >= hostTroubleTTL {
+		delete(m.troubles, at)
+		return ""
+	}
+	return fmt.Sprintf("a clone failed here %s ago: %s", ago(since), trouble.text)
+}
+
+// ago rounds a time, so that a text with it does not change all the time.
+func ago(since time.Duration) string {
+	const coarse = 10 * time.Second
+	if since < time.Minute {
+		return fmt.Sprintf("%d s", int(since.Truncate(coarse).Seconds()))
+	}
+	return fmt.Sprintf("%d min", int(since.Minutes()))
+}
+
+// SeedWithdrawn says whether the seed is known to be off the storage of a host that is left.
+func (m *Memory) SeedWithdrawn(uuid proxmox.SMBIOSUUID, state plan.SeedVolume) {
+	m.with(uuid, func(r *recollection) { r.withdrawn = state == plan.SeedAbsent })
+}
+
+func (m *Memory) isSeedWithdrawn(uuid proxmox.SMBIOSUUID) (withdrawn bool) {
+	m.with(uuid, func(r *recollection) { withdrawn = r.withdrawn })
+	return withdrawn
+}

@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// ClonePlace is where a clone costs something: the host that does the work and the storage that is written to, with how
+// many clones may run there at the same time.
+type ClonePlace struct {
+	// PVE identifies the Proxmox VE cluster.
+	PVE  string
+	Host proxmox.NodeName
+	// Storage is empty when it is not known.
+	Storage proxmox.StorageID
+	// StorageHost is the host whose storage it is; empty for a shared one.
+	StorageHost         proxmox.NodeName
+	PerHost, PerStorage int
+}
+
+// CloneSlot is whether a clone may begin now.
+type CloneSlot struct {
+	Place ClonePlace
+	// Full says which clones stand in the way; empty when none do.
+	Full string
+}
+
+// CloneTrouble is what is known of the clones that failed on the reserved host.
+type CloneTrouble struct {
+	// Leave says why another host is tried; empty while this one is.
+	Leave string
+	// MayComeLate says that a clone whose answer was lost may still make the VM.
+	MayComeLate bool
+}
+
+// relocate gives a machine whose clones fail on their host another one, if another fits: the seed is taken away first, and
+// the reservation moves while it is certain that no VM of it exists or can still come. If no other host fits, the clone is
+// tried again where it is.
+func relocate(m Machine) Decision {
+	if m.CloneTrouble.Leave == "" || m.Spec.ProviderID != "" || m.VM.Presence != PresenceAbsent {
+		return nil
+	}
+	before := m.Spec.Reservation
+	choice, _, found := placement.Place(request(m), m.Candidates.Hosts)
+	stays := string(choice.Host.Node) == before.Node && string(choice.Host.Region) == before.Region
+	if !found || stays || choice.Host.CloneFailure != "" {
+		return nil
+	}
+	switch {
+	case m.CloneTrouble.MayComeLate:
+		return Wait{
+			Reason: Reason{Relocating, fmt.Sprintf(
+				"VM %d goes to another host than %s (%s) once it is certain that no clone whose answer was lost makes it there: for two minutes Proxmox VE may",
+				before.VMID, before.Node, m.CloneTrouble.Leave)},
+			After: lookAgain,
+		}
+	case m.Task.State == TaskRunning:
+		return Wait{Reason: taskReason(m.Task)}
+	case m.SeedVolume != SeedAbsent && (m.Task.State != TaskSucceeded || !m.Task.RemovesSeed()):
+		return withdrawSeed(m)
+	}
+	after := reservationAt(choice)
+	after.UUID, after.VMID = before.UUID, before.VMID
+	if _, free := m.Candidates.FreeVMIDs[choice.Host.Region]; !free && after.Region == before.Region { // its own is free, too
+		return reserveAt(m, after)
+	}
+	return reserveVMID(m, after)
+}
+
+// reservationAt is the part of a reservation that placement chose.
+func reservationAt(choice placement.Choice) v1beta1.Reservation {
+	return v1beta1.Reservation{
+		Region: string(choice.Host.Region), Node: string(choice.Host.Node),
+		SourceNode: string(choice.Host.Template.Node), SourceVMID: int32(choice.Host.Template.ID), SeedStorage: string(choice.SeedStorage),
+	}
+}
+
+func withdrawSeed(m Machine) Decision {
+	vm := virtualMachine(m)
+	vm.Node = proxmox.NodeName(m.Spec.Reservation.Node)
+	return Do{
+		WithdrawSeed{VM: vm, Volume: vmconfig.SeedVolume(proxmox.StorageID(m.Spec.Reservation.SeedStorage), vm.UUID)},
+		Reason{Relocating, fmt.Sprintf("leaving %s, where VM %d could not be cloned (%s): deleting the seed ISO from %s there",
+			vm.Node, vm.ID, m.CloneTrouble.Leave, m.Spec.Reservation.SeedStorage)},
+	}
+}
+
+// clone makes the VM, once there is a free slot for it.
+func clone(m Machine) Decision {
+	if m.VM.Presence == PresenceOurs {
+		return nil
+	}
+	if m.CloneSlot.Full != "" {
+		return Wait{Reason: Reason{WaitingForCloneSlot, m.CloneSlot.Full}, After: slotAgain}
+	}
+	r, template := m.Spec.Reservation, m.Spec.Source.Template
+	return Do{
+		Clone{
+			VM: virtualMachine(m), Source: proxmox.VMID(r.SourceVMID), SourceNode: proxmox.NodeName(r.SourceNode),
+			Name: m.Name, Description: vmconfig.Description(m.Name, proxmox.SMBIOSUUID(r.UUID)),
+			Pool: proxmox.PoolID(m.Spec.Pool), Mode: template.CloneMode, Storage: proxmox.StorageID(template.Storage),
+			Place: m.CloneSlot.Place,
+		},
+		Reason{Cloning, fmt.Sprintf("cloning template %d of %s to VM %d on %s", r.SourceVMID, r.SourceNode, r.VMID, r.Node)},
+	}
+}
