@@ -96,6 +96,7 @@ func (r *ClusterReconciler) do(cluster *v1beta1.ProxmoxCluster, decision plan.Do
 		cluster.Spec.ControlPlaneEndpoint = action.Endpoint
 	case plan.RemoveFinalizer:
 		controllerutil.RemoveFinalizer(cluster, v1beta1.ClusterFinalizer)
+		r.Observer.Regions.Forget(cluster)
 		r.Events.Normal(cluster, decision.Reason)
 	default:
 		return fmt.Errorf("action %T is not a cluster's", action)

@@ -112,8 +112,7 @@ func (a *Actor) patchSpec(ctx context.Context, machine *v1beta1.ProxmoxMachine, 
 
 // onProxmox executes an action that is a request to Proxmox VE.
 func (a *Actor) onProxmox(ctx context.Context, subject observe.MachineSubject, action plan.Action) (Outcome, error) {
-	region := proxmox.RegionName(subject.ProxmoxMachine.Spec.Reservation.Region)
-	cluster, err := a.Regions.Open(ctx, subject.ProxmoxCluster, region)
+	cluster, _, err := a.Regions.Of(ctx, subject)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -44,6 +44,7 @@ func (o *Observer) known(subject MachineSubject) plan.Machine {
 	machine := plan.Machine{
 		Name: object.Name, Spec: object.Spec, Deleting: !object.DeletionTimestamp.IsZero(),
 		SeedRemoved: ptr.Deref(object.Status.SeedRemoved, false), Bootstrapped: bootstrapped(subject),
+		HostGone: proxmox.NodeName(object.Annotations[v1beta1.HostGoneAnnotation]),
 	}
 	if subject.Machine != nil {
 		machine.ControlPlane = util.IsControlPlaneMachine(subject.Machine)
@@ -98,19 +99,23 @@ func noBootstrap(message string) plan.Bootstrap {
 
 // addVM adds what Proxmox VE says of the reserved VM and of the last task.
 func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *plan.Machine) error {
-	cluster, err := o.Regions.Open(ctx, subject.ProxmoxCluster, proxmox.RegionName(machine.Spec.Reservation.Region))
+	cluster, remark, err := o.Regions.Of(ctx, subject)
+	if remark != "" {
+		machine.Remarks = append(machine.Remarks, remark)
+	}
 	if err == nil {
 		err = refused(cluster)
 	}
 	if err == nil {
 		o.Waker.watch(cluster, proxmox.VMID(machine.Spec.Reservation.VMID), subject.Key())
+		machine.SeedNode, machine.SeedHost = seedHost(cluster.Inventory.Snapshot(), machine.Spec.Reservation)
 		machine.Task, err = o.task(cluster, subject)
 	}
 	if err == nil {
 		machine.VM, err = o.vm(ctx, cluster, subject, machine.Task)
 	}
 	if err == nil && o.seedIsUnknown(subject, machine) {
-		machine.SeedVolume, err = seedVolume(ctx, cluster, machine.Spec.Reservation)
+		machine.SeedVolume, err = seedVolume(ctx, cluster, machine)
 	}
 	if err == nil {
 		err = o.addCloning(ctx, cluster, subject, machine)
@@ -138,14 +143,16 @@ func refused(cluster *pve.Cluster) error {
 // and nothing is known of a task, as after a restore.
 func (o *Observer) seedIsUnknown(subject MachineSubject, machine *plan.Machine) bool {
 	certain := machine.VM.Presence == plan.PresenceAbsent || machine.VM.Presence == plan.PresenceOurs
+	certain = certain && machine.SeedHost == plan.HostUp
 	needed := machine.Spec.ProviderID == "" || machine.Deleting || subject.seedInUse()
 	return certain && needed && machine.Task.State == plan.TaskNone && !machine.SeedRemoved && !o.Memory.isUntouched(subject.uuid())
 }
 
 // seedVolume looks for the seed on its storage.
-func seedVolume(ctx context.Context, cluster *pve.Cluster, reservation v1beta1.Reservation) (plan.SeedVolume, error) {
+func seedVolume(ctx context.Context, cluster *pve.Cluster, machine *plan.Machine) (plan.SeedVolume, error) {
+	reservation := machine.Spec.Reservation
 	storage := proxmox.StorageID(reservation.SeedStorage)
-	volumes, err := cluster.StorageContent(ctx, proxmox.NodeName(reservation.Node), storage, "iso")
+	volumes, err := cluster.StorageContent(ctx, machine.SeedNode, storage, "iso")
 	if err != nil {
 		return plan.SeedNotLookedAt, err
 	}
@@ -168,6 +175,9 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 	if age, ended := o.Memory.endedAgo(subject.uuid(), upid); ended {
 		task.State, task.Age = plan.TaskSucceeded, age
 		return task, nil
+	}
+	if isLost(cluster.Inventory.Snapshot(), subject, id) {
+		return plan.Task{}, nil
 	}
 	outcome, followed := cluster.Tracker.Outcome(upid)
 	if !followed {

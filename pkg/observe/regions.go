@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,11 +40,15 @@ type Regions struct {
 	secrets  client.Reader
 	registry *pve.Registry
 	options  pve.Options
+
+	mu sync.Mutex
+	// last holds the credentials that Secrets had when they were read last.
+	last map[lastKey]pve.Credentials
 }
 
 // NewRegions returns Regions that read credentials with the reader and share connections through the registry.
 func NewRegions(secrets client.Reader, registry *pve.Registry, options pve.Options) *Regions {
-	return &Regions{secrets: secrets, registry: registry, options: options}
+	return &Regions{secrets: secrets, registry: registry, options: options, last: map[lastKey]pve.Credentials{}}
 }
 
 // Open returns the Proxmox VE cluster of a region, polled and tracked. The error is an *UnavailableError when the region
@@ -60,6 +65,12 @@ func (r *Regions) Open(ctx context.Context, cluster *v1beta1.ProxmoxCluster, nam
 	if err != nil {
 		return nil, err
 	}
+	r.keep(cluster.Namespace, region, credentials)
+	return r.open(cluster, region, credentials)
+}
+
+func (r *Regions) open(cluster *v1beta1.ProxmoxCluster, region v1beta1.Region, credentials pve.Credentials) (*pve.Cluster, error) {
+	name := proxmox.RegionName(region.Name)
 	opened, err := r.registry.Get(pve.Config{
 		Region: name, Endpoints: region.Endpoints, Credentials: credentials,
 		TLS:     pve.TLSConfig{CABundle: region.TLS.CABundle, Fingerprints: region.TLS.Fingerprints},

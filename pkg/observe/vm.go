@@ -25,19 +25,24 @@ type vmSight struct {
 
 // vm observes the reserved VM, with as few requests as the state allows.
 func (o *Observer) vm(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, task plan.Task) (plan.VM, error) {
+	sight := &vmSight{Observer: o, pve: cluster, subject: subject, task: task, snapshot: cluster.Inventory.Snapshot()}
+	sight.find()
+	if host := hostState(sight.snapshot, sight.ref.Node); subject.isDeleted() && host != plan.HostUp {
+		return sight.onLostHost(ctx, host)
+	}
 	if task.State == plan.TaskRunning && !task.RemovesSeed() {
 		return plan.VM{}, nil // a task holds the VM; the plan waits for it
 	}
-	sight := &vmSight{Observer: o, pve: cluster, subject: subject, task: task, snapshot: cluster.Inventory.Snapshot()}
 	vm, err := sight.look(ctx)
-	vm.Listing = sight.listing()
+	vm.Listing, vm.HAState = sight.listing(), sight.entry.HAState
 	if vm.Power == plan.PowerRunning && (vm.Listing == nil || !vm.Listing.Running) {
 		vm.LookAgain = inventoryLag + pve.DefaultPollInterval
 	}
 	return vm, err
 }
 
-func (s *vmSight) look(ctx context.Context) (plan.VM, error) {
+// find says where the VM is, as far as the inventory knows.
+func (s *vmSight) find() {
 	reservation := s.subject.ProxmoxMachine.Spec.Reservation
 	id := proxmox.VMID(reservation.VMID)
 	s.entry, s.listed = s.snapshot.VM(id)
@@ -45,6 +50,10 @@ func (s *vmSight) look(ctx context.Context) (plan.VM, error) {
 	if s.listed {
 		s.ref = s.entry.Ref()
 	}
+}
+
+func (s *vmSight) look(ctx context.Context) (plan.VM, error) {
+	reservation, id := s.subject.ProxmoxMachine.Spec.Reservation, s.ref.ID
 	if node, known := s.snapshot.Node(s.ref.Node); known && !node.Online {
 		return unknown(plan.Unobserved, "node %s of region %s is offline: VM %d is looked for again when it is back", s.ref.Node, reservation.Region, id), nil
 	}
@@ -121,6 +130,9 @@ func (s *vmSight) fromConfig(ctx context.Context) (plan.VM, error) {
 	switch lock := values.Lock(); {
 	case values.BelongsTo(s.subject.uuid()):
 		return s.withPower(ctx, plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node, Config: values, Digest: digest})
+	case lock == "destroyed":
+		return unknown(plan.Destroying, "VM %d on %s is being destroyed by another (lock: destroyed); if no task of Proxmox VE does that any more, remove it: qm unlock %d && qm destroy %d",
+			s.ref.ID, s.ref.Node, s.ref.ID, s.ref.ID), nil
 	case lock == "clone" || lock == "create":
 		return unknown(plan.Cloning, "VM %d on %s is being made (lock: %s); if no task of Proxmox VE makes it any more, remove it: qm unlock %d && qm destroy %d",
 			s.ref.ID, s.ref.Node, lock, s.ref.ID, s.ref.ID), nil
@@ -156,11 +168,8 @@ func (s *vmSight) unreadable(ctx context.Context, err error) (plan.VM, error) {
 	switch {
 	case err != nil:
 		return plan.VM{}, err
-	case free && !s.subject.ProxmoxMachine.DeletionTimestamp.IsZero() && s.Memory.mayComeLate(s.subject.uuid()):
-		return unknown(plan.Unobserved, "VM %d is not there, but the answer to its clone was lost: for two minutes Proxmox VE may still make it", s.ref.ID), nil
 	case free:
-		s.Memory.Changed(s.subject.uuid())
-		return plan.VM{Presence: plan.PresenceAbsent}, nil
+		return s.vacant(), nil
 	case s.Memory.isAnothers(s.subject.uuid()) || s.listed && s.entry.Type == pve.ContainerResource:
 		return plan.VM{Presence: plan.PresenceForeign, Node: s.ref.Node}, nil
 	case class == pve.Forbidden:
@@ -168,6 +177,15 @@ func (s *vmSight) unreadable(ctx context.Context, err error) (plan.VM, error) {
 			s.subject.ProxmoxMachine.Spec.Reservation.Region, s.ref.ID), nil
 	}
 	return s.elsewhere(ctx)
+}
+
+// vacant is what it means that the VMID is free: there is no VM, on no node.
+func (s *vmSight) vacant() plan.VM {
+	if s.subject.isDeleted() && s.Memory.mayComeLate(s.subject.uuid()) {
+		return unknown(plan.Unobserved, "VM %d is not there, but the answer to its clone was lost: for two minutes Proxmox VE may still make it", s.ref.ID)
+	}
+	s.Memory.Changed(s.subject.uuid())
+	return plan.VM{Presence: plan.PresenceAbsent}
 }
 
 // elsewhere looks for a VM that is not where it was: the next inventory shows on which node it is.

@@ -281,12 +281,3 @@ func removeSeed(m Machine) Decision {
 func (m Machine) SeedIsGone() bool {
 	return m.SeedRemoved || m.SeedVolume == SeedAbsent && !vmconfig.HasSeed(m.VM.Config) || m.Task.State == TaskSucceeded && m.Task.RemovesSeed()
 }
-
-func deleteSeed(m Machine) Decision {
-	vm := virtualMachine(m)
-	vm.Node = proxmox.NodeName(m.Spec.Reservation.Node)
-	return Do{
-		DeleteSeed{VM: vm, Volume: vmconfig.SeedVolume(proxmox.StorageID(m.Spec.Reservation.SeedStorage), vm.UUID)},
-		Reason{RemovingSeed, fmt.Sprintf("deleting the seed ISO from %s of %s", m.Spec.Reservation.SeedStorage, vm.Node)},
-	}
-}

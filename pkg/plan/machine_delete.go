@@ -1,6 +1,9 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // deletionStep plans the end of a machine: the VM stopped, seen stopped, destroyed, seen gone; then its seed, its
 // addresses, and the finalizer last. Nothing that is not ours is touched, and what could not be observed is waited for.
@@ -8,26 +11,77 @@ func deletionStep(m Machine) Decision {
 	if m.Spec.Reservation.UUID == "" {
 		return release(m) // nothing was ever asked of Proxmox VE
 	}
-	for _, step := range []func(Machine) Decision{awaitTask, awaitVM, stop, destroy, sweep} {
+	steps := []func(Machine) Decision{awaitClones, awaitTask, awaitVM, protected, unlocked, stop, destroy, sweep}
+	if m.VM.Host != HostUp {
+		steps = []func(Machine) Decision{awaitHost, sweep}
+	}
+	for _, step := range steps {
 		if decision := step(m); decision != nil {
-			return decision
+			return remark(m, decision)
 		}
 	}
-	return release(m)
+	return remark(m, release(m))
 }
 
-// awaitVM waits while it is not certain what is at the VMID, or while Proxmox VE works on it.
+// awaitClones waits while the VM, which someone made a template, cannot be destroyed for its linked clones.
+func awaitClones(m Machine) Decision {
+	const text = "is still in use by linked clone"
+	if m.Task.State != TaskFailed || m.Task.RetryAfter == 0 || !strings.Contains(m.Task.Failure, text) {
+		return nil
+	}
+	return Wait{Reason: Reason{TemplateInUse, fmt.Sprintf(
+		"VM %d on %s was made a template, and VMs are linked clones of it: %s; destroy those VMs, or move their disks to another storage; it is tried again",
+		m.Spec.Reservation.VMID, virtualMachine(m).Node, m.Task.Failure)}, After: m.Task.RetryAfter}
+}
+
+// awaitVM waits while it is not certain what is at the VMID.
 func awaitVM(m Machine) Decision {
 	if m.VM.Presence == PresenceUnknown {
 		return Wait{Reason: m.VM.Why, After: lookAgain}
 	}
-	if lock := m.VM.Config.Lock(); m.VM.Presence == PresenceOurs && lock != "" {
-		return Wait{
-			Reason: Reason{Locked, fmt.Sprintf("VM %d is locked (%s): deletion waits for the lock; if its task died, run `qm unlock %d` on %s", m.Spec.Reservation.VMID, lock, m.Spec.Reservation.VMID, m.VM.Node)},
-			After:  lookAgain,
-		}
-	}
 	return nil
+}
+
+// protected leaves a VM alone that someone protected: it is not even stopped.
+func protected(m Machine) Decision {
+	if m.VM.Presence != PresenceOurs || m.VM.Config["protection"] != "1" {
+		return nil
+	}
+	return Wait{Reason: Reason{Protected, fmt.Sprintf(
+		"VM %d on %s is protected (protection: 1) and is neither stopped nor destroyed: when it may go, run `qm set %d --protection 0` there, or switch off Options, Protection",
+		m.Spec.Reservation.VMID, m.VM.Node, m.Spec.Reservation.VMID)}, After: lookAgain}
+}
+
+// unlocked waits while Proxmox VE works on the VM. A VM that was suspended to disk stays locked and can be destroyed.
+func unlocked(m Machine) Decision {
+	lock := m.VM.Config.Lock()
+	if m.VM.Presence != PresenceOurs || lock == "" || lock == "suspended" && m.VM.Power != PowerRunning {
+		return nil
+	}
+	return Wait{Reason: Reason{Locked, fmt.Sprintf("VM %d on %s is locked (%s): %s", m.Spec.Reservation.VMID, m.VM.Node, lock, unlocking(m, lock))}, After: lookAgain}
+}
+
+// unlocking says what a lock is there for, and what to do about one that nobody holds any more.
+func unlocking(m Machine, lock string) string {
+	works := map[string]string{
+		"backup":          "a backup runs, and the deletion goes on when it has ended",
+		"clone":           "it is being made, and is deleted after that",
+		"create":          "it is being made or restored, and is deleted after that",
+		"migrate":         "it is moving to another node, and is deleted there",
+		"rollback":        "it is being rolled back to a snapshot, and is deleted after that",
+		"snapshot":        "a snapshot is being taken, and it is deleted after that, with its snapshots",
+		"snapshot-delete": "a snapshot is being deleted, and it is deleted after that, with its snapshots",
+		"suspending":      "it is being suspended to disk, and is deleted after that",
+		"suspended":       "it was suspended to disk and runs all the same",
+	}
+	work, known := works[lock]
+	if !known {
+		work = "the deletion goes on when the lock is gone"
+	}
+	if lock == "backup" {
+		return work + fmt.Sprintf("; never unlock it while the task vzdump runs; if that was broken off, run `qm unlock %d` there", m.Spec.Reservation.VMID)
+	}
+	return work + fmt.Sprintf("; if no task there works on it any more, run `qm unlock %d` there", m.Spec.Reservation.VMID)
 }
 
 func stop(m Machine) Decision {
@@ -36,6 +90,9 @@ func stop(m Machine) Decision {
 		return nil
 	case m.VM.Power == PowerUnknown:
 		return Wait{Reason: Reason{Unobserved, fmt.Sprintf("the state of VM %d on %s is not known: is the node up?", m.Spec.Reservation.VMID, m.VM.Node)}, After: lookAgain}
+	}
+	if wait := awaitHA(m, "hastop"); wait != nil {
+		return wait
 	}
 	return Do{Stop{virtualMachine(m)}, Reason{Stopping, fmt.Sprintf("stopping VM %d on %s", m.Spec.Reservation.VMID, m.VM.Node)}}
 }
@@ -47,13 +104,15 @@ func destroy(m Machine) Decision {
 	return Do{Destroy{virtualMachine(m)}, Reason{Destroying, fmt.Sprintf("destroying VM %d on %s", m.Spec.Reservation.VMID, m.VM.Node)}}
 }
 
-// sweep deletes the seed. The VM is gone by now, so nothing reads it.
+// sweep deletes the seed. The VM is gone by now, or given up with its host, so nothing reads it.
 func sweep(m Machine) Decision {
 	switch {
-	case m.SeedIsGone():
+	case m.SeedIsGone() || m.seedIsAbandoned():
 		return nil
-	case m.Task.State == TaskRunning:
+	case m.SeedHost == HostUp && m.Task.State == TaskRunning && m.Task.RemovesSeed():
 		return Wait{Reason: taskReason(m.Task)}
+	case m.Task.State == TaskFailed && m.Task.RetryAfter > 0 && m.Task.RemovesSeed():
+		return Wait{Reason: failure(m.Task), After: m.Task.RetryAfter}
 	}
 	return deleteSeed(m)
 }
@@ -63,6 +122,11 @@ func sweep(m Machine) Decision {
 func release(m Machine) Decision {
 	if m.Addresses.Remain {
 		return Do{ReleaseAddresses{}, Reason{ReleasingAddresses, "releasing the addresses"}}
+	}
+	if left := leftovers(m); len(left) > 0 {
+		return Do{RemoveFinalizer{}, Reason{Abandoned, fmt.Sprintf(
+			"the machine is deleted without what is on %s of region %s, which was declared gone: should that node come back, remove %s there before anything else",
+			m.HostGone, m.Spec.Reservation.Region, strings.Join(left, " and "))}}
 	}
 	return Do{RemoveFinalizer{}, Reason{Deleted, "the VM and all that belonged to it are gone"}}
 }

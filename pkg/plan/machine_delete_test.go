@@ -46,10 +46,6 @@ func TestDeletionWaits(t *testing.T) {
 	runSteps(t, []step{
 		{"while it is not known what is at the VMID", machine(recorded, unbound, deleting), "wait 15s | Unobserved: region home does not answer"},
 		{"while it is not known whether the VM runs", machine(recorded, power(plan.PowerUnknown), deleting), "wait 15s | Unobserved: the state of VM 101 on pve1 is not known: is the node up?"},
-		{
-			"while the VM is locked, saying what to do about a dead lock", machine(cloned, locked("clone"), deleting),
-			"wait 15s | Locked: VM 101 is locked (clone): deletion waits for the lock; if its task died, run `qm unlock 101` on pve1",
-		},
 	})
 }
 

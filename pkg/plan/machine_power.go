@@ -47,20 +47,6 @@ func turnOff(m Machine) Decision {
 	}
 }
 
-// haPatience is how long the HA manager may take to serve a request: it looks every 10 s, and so does the VM's node.
-const haPatience = time.Minute
-
-// awaitHA waits for the HA manager, which was asked by a task that ended as soon as the request was noted.
-func awaitHA(m Machine, request string) Decision {
-	if m.Task.State != TaskSucceeded || m.Task.Type != request || m.Task.Age >= haPatience {
-		return nil
-	}
-	return Wait{
-		Reason: Reason{taskReason(m.Task).Code, fmt.Sprintf("VM %d on %s is managed by HA: waiting for the HA manager", m.Spec.Reservation.VMID, m.VM.Node)},
-		After:  lookAgain,
-	}
-}
-
 // rest says in what state the machine needs nothing.
 func rest(m Machine) Decision {
 	if m.VM.Power == PowerRunning {

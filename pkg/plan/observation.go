@@ -24,10 +24,18 @@ type Machine struct {
 	Bootstrap Bootstrap
 	// Bootstrapped says that the machine has its Node, so that the seed has done its work.
 	Bootstrapped bool
+	// HostGone is the node that a person declared to be gone for good (v1beta1.HostGoneAnnotation); empty for none.
+	HostGone proxmox.NodeName
+	// Remarks are what a person should know of the way the snapshot was taken. They are added to what the machine waits for.
+	Remarks []string
 	// SeedRemoved says that the seed is known to be gone.
 	SeedRemoved bool
 	// SeedVolume is what a look at the seed's storage showed. It is looked at only when no task tells.
 	SeedVolume SeedVolume
+	// SeedNode is the node that the seed's storage is reached through; empty for the reserved one.
+	SeedNode proxmox.NodeName
+	// SeedHost is whether that node is up.
+	SeedHost HostState
 	// ControlPlane says that the machine is one of the control plane.
 	ControlPlane bool
 	// FailureDomain is the zone that the machine was asked into; empty for any.
@@ -149,6 +157,19 @@ const (
 	PresenceOurs
 )
 
+// HostState is whether a node can be asked about what is on it.
+type HostState int
+
+// The states of a host. Only a fresh inventory says that a host is not up.
+const (
+	// HostUp: it is online, or nothing is known against it.
+	HostUp HostState = iota
+	// HostOffline: it is a node of the Proxmox VE cluster and not online.
+	HostOffline
+	// HostRemoved: the Proxmox VE cluster has no such node any more.
+	HostRemoved
+)
+
 // Power is whether a VM runs.
 type Power int
 
@@ -164,9 +185,13 @@ type VM struct {
 	Presence Presence
 	// Why explains PresenceUnknown.
 	Why Reason
-	// Node is the node that the VM is on.
-	Node  proxmox.NodeName
+	// Node is the node that the VM is on; of a VM that cannot be seen because its host is down, the one it was last on.
+	Node proxmox.NodeName
+	// Host is whether that node is up.
+	Host  HostState
 	Power Power
+	// HAState is what the HA manager says of the VM: started, request_stop, error, …; empty when it does not look after it.
+	HAState string
 	// Config is the VM's config; nil when the pass did not have to read it because the inventory said enough.
 	Config vmconfig.Config
 	Digest proxmox.Digest

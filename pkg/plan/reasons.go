@@ -36,4 +36,11 @@ const (
 	Destroying         = "Destroying"
 	ReleasingAddresses = "ReleasingAddresses"
 	Deleted            = "Deleted"
+
+	// Why a deletion waits, or ended without the VM: see "When a deletion waits" in docs/proxmoxmachine.md.
+	Protected              = "Protected"
+	TemplateInUse          = "TemplateInUse"
+	HighAvailabilityFailed = "HighAvailabilityFailed"
+	HostDown               = "HostOffline"
+	Abandoned              = "Abandoned"
 )

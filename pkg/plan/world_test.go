@@ -36,6 +36,8 @@ type world struct {
 	// failing are the hosts where a clone failed, leave is why the machine's host is to be left.
 	failing map[proxmox.NodeName]string
 	leave   string
+	// hampers is what keeps the VM from being worked on for now.
+	hampers
 	// trouble says how many more faults there will be.
 	trouble int
 	// off is for how many more rounds the machine is asked to be off.
@@ -70,6 +72,8 @@ func newWorld(t *rapid.T) *world {
 		t: t, spec: spec(), vms: map[proxmox.VMID]*guest{}, seeds: map[proxmox.NodeName]bool{}, failing: map[proxmox.NodeName]string{},
 		trouble: rapid.IntRange(0, 12).Draw(t, "trouble"),
 	}
+	w.sharedSeed = rapid.Bool().Draw(t, "the seed is on shared storage")
+	w.ha = rapid.Bool().Draw(t, "the HA manager looks after the VM")
 	for id := range proxmox.VMID(5) {
 		if rapid.Bool().Draw(t, fmt.Sprintf("VMID %d is taken", 101+id)) {
 			w.vms[101+id] = stranger()
@@ -107,8 +111,10 @@ func (w *world) observe() plan.Machine {
 		m.CloneSlot.Full = "2 clones run on pve3 already: a, b"
 	}
 	m.Candidates = plan.Candidates{Hosts: []placement.Host{w.host("pve1"), w.host("pve2")}, FreeVMIDs: map[proxmox.RegionName]proxmox.VMID{"home": w.freeVMID()}}
+	m.Task.Age, m.HostGone = time.Duration(w.age)*5*time.Second, w.hostGone
 	if w.spec.Reservation.UUID != "" {
 		m.VM = w.look()
+		m.SeedHost = w.seedHost()
 	}
 	return m
 }
@@ -140,6 +146,8 @@ func (w *world) freeVMID() proxmox.VMID {
 func (w *world) look() plan.VM {
 	vm := w.vms[proxmox.VMID(w.spec.Reservation.VMID)]
 	switch {
+	case w.down > 0 && vm != nil:
+		return plan.VM{Why: whyUnknown, Node: "pve1", Host: w.hostState()}
 	case w.task.State == plan.TaskRunning && !w.task.RemovesSeed():
 		return plan.VM{} // nobody asks while a task holds it
 	case w.happens("Proxmox VE does not answer"):
@@ -160,7 +168,7 @@ func (w *world) look() plan.VM {
 
 // do executes an action. Like the real thing it may be refused, and it may be done without anybody learning of it.
 func (w *world) do(action plan.Action) error {
-	if w.happens("the request is refused") {
+	if w.happens("the request is refused") || w.cannot(action) {
 		return errRefused
 	}
 	job, err := w.request(action)
@@ -177,7 +185,7 @@ func (w *world) do(action plan.Action) error {
 	case lost:
 		return errNoReply
 	case job != nil:
-		w.task = plan.Task{UPID: job.upid, Type: job.kind, State: plan.TaskRunning}
+		w.task, w.age = plan.Task{UPID: job.upid, Type: job.kind, State: plan.TaskRunning}, 0
 	}
 	return nil
 }
@@ -216,6 +224,9 @@ func (w *world) request(action plan.Action) (*job, error) {
 		return w.shutdown(action.VM), nil
 	case plan.Stop:
 		vm := w.own(action.VM)
+		if w.ha {
+			return w.askHA("hastop", func() { vm.running = false }), nil
+		}
 		return &job{kind: "qmstop", apply: func() error { vm.running = false; return nil }}, nil
 	case plan.Destroy:
 		return w.destroy(action.VM), nil
@@ -243,6 +254,9 @@ func (w *world) reserve(r v1beta1.Reservation) {
 func (w *world) own(ref plan.VirtualMachine) *guest {
 	vm := w.vms[ref.ID]
 	if vm == nil || vm.foreign || vm.making || ref.UUID == "" || !vm.config.BelongsTo(ref.UUID) {
+		w.t.Fatalf("touched VM %d, which is %+v", ref.ID, vm)
+	}
+	if vm.config["lock"] != "" || w.deleting && vm.config["protection"] != "" {
 		w.t.Fatalf("touched VM %d, which is %+v", ref.ID, vm)
 	}
 	return vm
@@ -285,6 +299,9 @@ func (w *world) start(ref plan.VirtualMachine) *job {
 	vm := w.own(ref)
 	if w.spec.ProviderID == "" && (!vmconfig.HasSeed(vm.config) || !w.hasSeed()) {
 		w.t.Fatal("started a VM for the first time without its seed")
+	}
+	if w.ha {
+		return w.askHA("hastart", func() { vm.running = true })
 	}
 	return &job{kind: "qmstart", apply: func() error {
 		if vm.running {
@@ -334,7 +351,7 @@ func (w *world) hasSeed() bool { return w.seeds[proxmox.NodeName(w.spec.Reservat
 
 func (w *world) deleteSeed(node proxmox.NodeName) *job {
 	for id, vm := range w.vms {
-		if vmconfig.HasSeed(vm.config) {
+		if vmconfig.HasSeed(vm.config) && w.down == 0 {
 			w.t.Fatalf("deleted the seed while VM %d has it in a drive", id)
 		}
 	}
@@ -368,6 +385,7 @@ func (w *world) pass() {
 	case reserved != nil && !reserved.foreign && reserved.running && w.happens("somebody stops the VM"):
 		reserved.running = false
 	}
+	w.hamper(reserved)
 	w.check()
 }
 

@@ -16,7 +16,7 @@ type Act struct {
 	Node proxmox.NodeName `json:"node,omitempty"`
 	// Daemon of the acts that are about one.
 	Daemon Daemon `json:"daemon,omitempty"`
-	// VMID for kill-vm.
+	// VMID for kill-vm and unlock-vm.
 	VMID proxmox.VMID `json:"vmid,omitempty"`
 	// UPID of the task for kill-worker.
 	UPID proxmox.UPID `json:"upid,omitempty"`
@@ -43,6 +43,7 @@ func (w *World) deeds() []deed {
 		atDaemon("stop-daemon", w.StopDaemon), atDaemon("start-daemon", w.StartDaemon),
 		atDaemon("freeze-daemon", w.FreezeDaemon), atDaemon("thaw-daemon", w.ThawDaemon),
 		{"kill-vm", []func(Act) error{w.needVM}, func(a Act) { w.Kill(a.VMID) }},
+		{"unlock-vm", []func(Act) error{w.needVM}, func(a Act) { w.Unlock(a.VMID) }},
 		{"kill-worker", []func(Act) error{w.needTask}, func(a Act) { w.KillWorker(a.UPID) }},
 		{"remove-file", []func(Act) error{w.needNode, w.needVolume}, func(a Act) { w.RemoveFile(a.Node, a.Volume) }},
 	}

@@ -42,7 +42,7 @@ func (c *call) destroyRefusal() string {
 		return msg
 	}
 	v := c.vm()
-	if v.lock() != "" && !c.flag("skiplock") {
+	if v.lock() != "" && v.lock() != "suspended" && !c.flag("skiplock") {
 		return v.lockRefusal()
 	}
 	if base := c.usedAsBase(v); base != nil {
@@ -85,7 +85,7 @@ func (c *call) destroy(t *task) {
 
 // removeDisks frees the volumes that the config names, those of pending changes included.
 func (c *call) removeDisks(v *vm) {
-	values := []string{}
+	values := []string{v.config["vmstate"]}
 	for _, name := range v.drives() {
 		values = append(values, v.config[name])
 	}

@@ -304,7 +304,7 @@ func TestActsAsData(t *testing.T) {
 		{`{"act":"kill-vm","vmid":99}`, "400 kill-vm: no VM 99", "200 OK"},
 		{`{"act":"stop-node","node":"pve9"}`, `400 stop-node: no node "pve9"`, "200 OK"},
 		{`{"act":"stop-daemon","node":"pve2","daemon":"sshd"}`, `400 stop-daemon: daemon is "sshd": want pveproxy, pvedaemon or pvestatd`, "200 OK"},
-		{`{"act":"burn"}`, `400 act "burn": want stop-node, start-node, cut-link, mend-link, stop-daemon, start-daemon, freeze-daemon, thaw-daemon, kill-vm, kill-worker, remove-file`, "200 OK"},
+		{`{"act":"burn"}`, `400 act "burn": want stop-node, start-node, cut-link, mend-link, stop-daemon, start-daemon, freeze-daemon, thaw-daemon, kill-vm, unlock-vm, kill-worker, remove-file`, "200 OK"},
 		{`{"do":"burn"}`, `400 read act: error unmarshaling JSON: while decoding JSON: json: unknown field "do"`, "200 OK"},
 	} {
 		if got := act(step.act); !strings.HasPrefix(got, step.want) {

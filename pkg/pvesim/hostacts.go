@@ -80,6 +80,26 @@ func (w *World) Kill(id proxmox.VMID) {
 	}
 }
 
+// Lock puts a config lock on a VM, as work does that is not simulated, such as a backup. It stays until Unlock.
+func (w *World) Lock(id proxmox.VMID, lock string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v := w.vms[id]; v != nil {
+		v.config["lock"] = lock
+		w.changed(v)
+	}
+}
+
+// Unlock takes a VM's config lock away, as `qm unlock` does, whatever works on the VM.
+func (w *World) Unlock(id proxmox.VMID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v := w.vms[id]; v != nil {
+		delete(v.config, "lock")
+		w.changed(v)
+	}
+}
+
 // sees tells whether two hosts are members of one corosync partition.
 func (n *node) sees(other *node) bool {
 	return n.online && other.online && (n == other || !n.CutOff && !other.CutOff)

@@ -74,6 +74,33 @@ func TestOnlyATicketOfRootMayAskForMigrationsOfOthers(t *testing.T) {
 	}
 }
 
+func TestVMThatIsSuspendedToDiskCanBeDestroyed(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	vm := a.withVM(100, "running", map[string]string{"memory": "128", "scsi0": "shared:100/vm-100-disk-0.raw,size=1G"})
+	a.ok("POST", vm+"/status/suspend", "todisk", "1")
+	if exit := a.exit("DELETE", vm); exit != "OK" {
+		t.Errorf("destroy: %s", exit)
+	}
+	if broken := a.server.World.Check(); len(broken) > 0 {
+		t.Error(broken)
+	}
+}
+
+func TestLockThatIsTakenAwayAtTheHost(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	vm := a.withVM(100, "stopped", nil)
+	a.server.World.Lock(100, "backup")
+	if exit := a.exit("DELETE", vm); exit != "VM is locked (backup)" {
+		t.Errorf("destroy of a locked VM: %s", exit)
+	}
+	a.server.World.Unlock(100)
+	if exit := a.exit("DELETE", vm); exit != "OK" {
+		t.Errorf("destroy: %s", exit)
+	}
+}
+
 func TestSuspendToDisk(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

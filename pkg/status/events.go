@@ -149,6 +149,9 @@ func (c machineChange) stoppedOutside() []Event {
 }
 
 func (c machineChange) deleted(do plan.Do) []Event {
+	if do.Reason.Code == plan.Abandoned {
+		return warning(plan.Abandoned, "%s", do.Reason.Message)
+	}
 	events := normal(v1beta1.DeletedEvent, "%s", do.Reason.Message)
 	if c.vm().Presence == plan.PresenceForeign {
 		return append(c.refused(c.id()), events...)
@@ -186,7 +189,10 @@ func (p MachinePass) trouble() (plan.Reason, bool) {
 	case plan.Stalled:
 		return decision.Reason, decision.Reason.Code != plan.Drifted // that has an event of its own
 	case plan.Wait:
-		return decision.Reason, slices.Contains([]string{plan.WaitingForCapacity, plan.VMIDRangeExhausted, plan.TaskFailedReason, plan.Locked}, decision.Reason.Code)
+		return decision.Reason, slices.Contains([]string{
+			plan.WaitingForCapacity, plan.VMIDRangeExhausted, plan.TaskFailedReason, plan.Locked,
+			plan.Protected, plan.TemplateInUse, plan.HighAvailabilityFailed, plan.HostDown,
+		}, decision.Reason.Code)
 	case plan.Do, plan.Done:
 	}
 	return plan.Reason{}, false

@@ -1,0 +1,127 @@
+package observe
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
+)
+
+// twoHosts is a cluster of pve1, which is down, and pve2, with a local and a shared storage.
+func twoHosts(t *testing.T) pve.Snapshot {
+	t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+		entries := []map[string]any{
+			{"type": "node", "node": "pve1", "status": "offline"}, {"type": "node", "node": "pve2", "status": "online"},
+		}
+		for _, node := range []string{"pve1", "pve2"} {
+			entries = append(entries,
+				map[string]any{"type": "storage", "node": node, "storage": "local", "status": "available"},
+				map[string]any{"type": "storage", "node": node, "storage": "nfs", "status": "available", "shared": 1})
+		}
+		_ = json.NewEncoder(out).Encode(map[string]any{"data": entries})
+	}))
+	t.Cleanup(server.Close)
+	cluster, err := pve.Open(pve.Config{
+		Region: "home", Endpoints: []string{server.URL}, Credentials: pve.TokenCredentials{ID: "a@pam!b", Secret: "c"},
+		TLS: pve.TLSConfig{Fingerprints: []string{fmt.Sprintf("%x", sha256.Sum256(server.Certificate().Raw))}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Inventory.Refresh(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return cluster.Inventory.Snapshot()
+}
+
+func TestHostsAreDownOnlyInAFreshInventory(t *testing.T) {
+	fresh := twoHosts(t)
+	stale := fresh
+	stale.Err = pve.ErrNoSnapshot
+	cases := []struct {
+		name     string
+		snapshot pve.Snapshot
+		node     proxmox.NodeName
+		want     plan.HostState
+	}{
+		{"online", fresh, "pve2", plan.HostUp},
+		{"offline", fresh, "pve1", plan.HostOffline},
+		{"removed", fresh, "pve3", plan.HostRemoved},
+		{"not known now", stale, "pve1", plan.HostUp},
+		{"never known", pve.Snapshot{}, "pve1", plan.HostUp},
+	}
+	for _, c := range cases {
+		if got := hostState(c.snapshot, c.node); got != c.want {
+			t.Errorf("%s: state %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestASeedOnSharedStorageIsReachedThroughAnyHost(t *testing.T) {
+	snapshot := twoHosts(t)
+	cases := []struct {
+		node, storage string
+		want          proxmox.NodeName
+		state         plan.HostState
+	}{
+		{"pve2", "local", "pve2", plan.HostUp},
+		{"pve1", "nfs", "pve2", plan.HostUp},
+		{"pve1", "local", "pve1", plan.HostOffline},
+		{"pve3", "nfs", "pve2", plan.HostUp},
+		{"pve3", "local", "pve3", plan.HostRemoved},
+	}
+	for _, c := range cases {
+		node, state := seedHost(snapshot, v1beta1.Reservation{Node: c.node, SeedStorage: c.storage})
+		if node != c.want || state != c.state {
+			t.Errorf("%s of %s: through %s (%d), want %s (%d)", c.storage, c.node, node, state, c.want, c.state)
+		}
+	}
+}
+
+func TestTasksOfALostHostAreNotWaitedForExceptClones(t *testing.T) {
+	snapshot := twoHosts(t)
+	lives, dies := &v1beta1.ProxmoxMachine{}, &v1beta1.ProxmoxMachine{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}
+	dies.DeletionTimestamp.Time = time.Now()
+	cases := []struct {
+		name    string
+		machine *v1beta1.ProxmoxMachine
+		task    proxmox.TaskID
+		want    bool
+	}{
+		{"a stop", dies, proxmox.TaskID{Node: "pve1", Type: "qmstop"}, true},
+		{"a clone", dies, proxmox.TaskID{Node: "pve1", Type: "qmclone"}, false},
+		{"a stop elsewhere", dies, proxmox.TaskID{Node: "pve2", Type: "qmstop"}, false},
+		{"a start", lives, proxmox.TaskID{Node: "pve1", Type: "qmstart"}, false},
+	}
+	for _, c := range cases {
+		if got := isLost(snapshot, MachineSubject{ProxmoxMachine: c.machine}, c.task); got != c.want {
+			t.Errorf("%s: lost %t, want %t", c.name, got, c.want)
+		}
+	}
+}
+
+func TestCredentialsAreRememberedForTheirEndpointsAlone(t *testing.T) {
+	region := v1beta1.Region{Name: "home", Endpoints: []string{"https://pve1:8006"}, CredentialsRef: v1beta1.SecretReference{Name: "pve"}}
+	other := region
+	other.Endpoints = []string{"https://elsewhere:8006"}
+	if keyOf("default", region) == keyOf("default", other) || keyOf("default", region) == keyOf("kube-system", region) {
+		t.Error("credentials would go where they never went")
+	}
+	regions := NewRegions(nil, nil, pve.Options{})
+	regions.keep("default", region, pve.TokenCredentials{ID: "a@pam!b"})
+	regions.Forget(&v1beta1.ProxmoxCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}, Spec: v1beta1.ProxmoxClusterSpec{Regions: []v1beta1.Region{region}}})
+	if len(regions.last) != 0 {
+		t.Error("credentials of a cluster that is gone are remembered")
+	}
+}

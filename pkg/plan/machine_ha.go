@@ -1,0 +1,36 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+)
+
+// haPatience is how long the HA manager may take to serve a request: it looks every 10 s, and so does the VM's node.
+const haPatience = time.Minute
+
+// The states of the HA manager (PVE::HA::Manager) that change what there is to do.
+const (
+	haError       = "error"
+	haRequestStop = "request_stop"
+)
+
+// awaitHA waits for the HA manager. It is asked by a task that succeeds as soon as the request is noted; the VM follows
+// some 9 s later. It does nothing for a VM that it gave up on.
+func awaitHA(m Machine, request string) Decision {
+	id := m.Spec.Reservation.VMID
+	asked := m.Task.State == TaskSucceeded && m.Task.Type == request && m.Task.Age < haPatience
+	switch {
+	case m.VM.HAState == haError:
+		return Wait{
+			Reason: Reason{HighAvailabilityFailed, fmt.Sprintf(
+				"the HA manager gave up on VM %d on %s (state error) and neither starts nor stops it: look into its log there, then run `ha-manager set vm:%d --state disabled`", id, m.VM.Node, id)},
+			After: lookAgain,
+		}
+	case asked, request == "hastop" && m.VM.HAState == haRequestStop:
+		return Wait{
+			Reason: Reason{taskReason(Task{Type: request}).Code, fmt.Sprintf("VM %d on %s is managed by HA: waiting for the HA manager", id, m.VM.Node)},
+			After:  lookAgain,
+		}
+	}
+	return nil
+}

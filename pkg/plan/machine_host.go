@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+)
+
+// awaitHost waits for the VM's host, unless a person declared it gone for good.
+func awaitHost(m Machine) Decision {
+	if m.isAbandoned() {
+		return nil
+	}
+	id, state := m.Spec.Reservation.VMID, "offline"
+	if m.VM.Host == HostRemoved {
+		state = "no longer a node of region " + m.Spec.Reservation.Region
+	}
+	message := fmt.Sprintf("VM %d is on %s, which is %s: %s", id, m.VM.Node, state, bringBack(m, m.VM.Node))
+	if m.VM.HAState != "" {
+		message += fmt.Sprintf("; if the HA manager (state %s) starts it on another node, it is deleted there", m.VM.HAState)
+	}
+	return Wait{Reason: Reason{HostDown, message}, After: lookAgain}
+}
+
+// bringBack is what a person can do about a host that is down.
+func bringBack(m Machine, node proxmox.NodeName) string {
+	if !m.Deleting {
+		return "it is removed when the node is back"
+	}
+	return fmt.Sprintf("bring it back or, once it is gone for good, run `kubectl annotate proxmoxmachine %s %s=%s`", m.Name, v1beta1.HostGoneAnnotation, node)
+}
+
+// isAbandoned reports whether the VM is on a host that is down and was declared gone.
+func (m Machine) isAbandoned() bool {
+	return m.VM.Host != HostUp && m.VM.Node != "" && m.HostGone == m.VM.Node
+}
+
+// seedIsAbandoned is the same for the seed.
+func (m Machine) seedIsAbandoned() bool {
+	return m.SeedHost != HostUp && m.HostGone == seedNode(m) && !m.SeedIsGone()
+}
+
+// leftovers lists what a deletion leaves on a host that was declared gone.
+func leftovers(m Machine) []string {
+	var left []string
+	if m.isAbandoned() {
+		left = append(left, fmt.Sprintf("VM %d (%s) with its disks", m.Spec.Reservation.VMID, m.Spec.Reservation.UUID))
+	}
+	if m.seedIsAbandoned() {
+		left = append(left, fmt.Sprintf("the seed ISO %s", seedVolume(m)))
+	}
+	return left
+}
+
+// remark adds to what the machine waits for, or does, what else a person should know: the snapshot's remarks, and that an
+// annotation has no effect.
+func remark(m Machine, decision Decision) Decision {
+	notes := slices.Clone(m.Remarks)
+	if m.HostGone != "" && !m.isAbandoned() && !m.seedIsAbandoned() {
+		notes = append(notes, fmt.Sprintf("the annotation %s=%s changes nothing: it counts only while the node that the deletion waits for, %s, is the one it names and is seen to be down",
+			v1beta1.HostGoneAnnotation, m.HostGone, virtualMachine(m).Node))
+	}
+	if len(notes) == 0 {
+		return decision
+	}
+	suffix := "; " + strings.Join(notes, "; ")
+	switch decision := decision.(type) {
+	case Wait:
+		decision.Reason.Message += suffix
+		return decision
+	case Do:
+		if _, last := decision.Action.(RemoveFinalizer); !last {
+			decision.Reason.Message += suffix
+		}
+		return decision
+	case Stalled, Done:
+	}
+	return decision
+}
