@@ -61,13 +61,9 @@ func TestFaultsOnTheWay(t *testing.T) {
 				b.Expect(b.pve.World.AddFault(request)).To(Succeed())
 			}
 			b.livesOnce(b.machine("c1", "m1"))
-			failed := 0
-			for _, request := range b.requests() {
-				if request.Class != "" {
-					failed++
-				}
+			for _, fault := range b.pve.World.Faults() { // Go sends a GET again by itself when a kept connection drops
+				b.Expect(fault.Struck).To(Equal(1), "%s %s was struck", fault.Method, fault.Path)
 			}
-			b.Expect(failed).To(BeNumerically(">=", len(requests)), "every fault struck")
 		})
 	}
 }
