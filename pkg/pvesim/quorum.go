@@ -2,6 +2,7 @@ package pvesim
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -97,7 +98,7 @@ func (c *call) needQuorum() reply {
 
 // firewallLocks are the locks of the firewalls that the request may name: a file each (PVE::Cluster::cfs_lock_firewall).
 func (c *call) firewallLocks() []cfsLock {
-	if c.route.Method == "GET" {
+	if c.route.Method == http.MethodGet {
 		return nil
 	}
 	vm, host := "firewall-vm-"+c.params["vmid"], "firewall-host-"+string(c.host().Name)
