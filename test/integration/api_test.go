@@ -321,6 +321,7 @@ func TestDefaults(t *testing.T) {
 		}}},
 	}}
 	want := machine.DeepCopy()
+	want.Spec.PowerState = "Running"
 	want.Spec.Source.Template.CloneMode = v1beta1.CloneModeFull
 	want.Spec.CPU, want.Spec.Memory = v1beta1.CPU{Sockets: 1, Cores: 2}, v1beta1.Memory{SizeMiB: 4096}
 	want.Spec.Network.Devices[0].Model = "virtio"
