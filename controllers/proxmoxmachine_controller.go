@@ -143,7 +143,7 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 		switch decision := pass.Decision.(type) {
 		case plan.Do:
 			more, err := r.do(ctx, subject, decision, pass)
-			if errors.Is(err, act.ErrBehind) {
+			if errors.Is(err, observe.ErrBehind) {
 				return ctrl.Result{RequeueAfter: tryAgain}, nil
 			}
 			if err != nil {

@@ -32,9 +32,6 @@ type Actor struct {
 	Slots     *observe.CloneSlots
 }
 
-// ErrBehind says that the machine was read from a cache that lags behind what was written: it is looked at again.
-var ErrBehind = errors.New("the cache does not show the machine as it is yet")
-
 // New returns an Actor that writes with the client and shares what the observer knows.
 func New(writer client.Client, observer *observe.Observer) *Actor {
 	return &Actor{
@@ -80,13 +77,17 @@ func (a *Actor) reserve(ctx context.Context, subject observe.MachineSubject, act
 		reservation.UUID = uuid.NewString()
 	}
 	entry := a.Ledger.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, reservation)
-	if err := a.Ledger.Take(entry, action.LedgerVersion); err != nil {
+	err := a.Ledger.Take(entry, action.LedgerVersion)
+	if err == nil || errors.Is(err, observe.ErrBehind) {
+		a.Allocator.Settled(entry)
+	}
+	if err != nil {
 		return err
 	}
 	before := subject.ProxmoxMachine.Spec.Reservation
 	left := a.Ledger.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, before)
 	a.Memory.Reserved(proxmox.SMBIOSUUID(reservation.UUID))
-	err := a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.Reservation = reservation })
+	err = a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.Reservation = reservation })
 	if err != nil {
 		a.Ledger.Return(subject.Key())
 		a.Memory.Forget(proxmox.SMBIOSUUID(reservation.UUID))

@@ -37,7 +37,7 @@ func (a *Actor) readBack(ctx context.Context, subject observe.MachineSubject) er
 		return fmt.Errorf("read the reservation back: %w", err)
 	}
 	if machine := subject.ProxmoxMachine; written.UID != machine.UID || written.Spec.Reservation != machine.Spec.Reservation {
-		return ErrBehind
+		return observe.ErrBehind
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func TestNothingIsMadeForAReservationThatIsNotTheOneWritten(t *testing.T) {
 	actor, api, subject := cloner()
 	api.machine.Spec.Reservation.Node = "pve2"
 	for _, action := range []plan.Action{plan.UploadSeed{}, plan.Clone{Place: place}} {
-		if err := actor.prepare(t.Context(), subject, action); !errors.Is(err, ErrBehind) {
+		if err := actor.prepare(t.Context(), subject, action); !errors.Is(err, observe.ErrBehind) {
 			t.Errorf("%T: error %v", action, err)
 		}
 	}

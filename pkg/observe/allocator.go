@@ -61,6 +61,17 @@ func (a *Allocator) Rest(pve PVECluster, id proxmox.VMID) {
 	a.vmids[numbered{pve, id}] = vmidState{rests: a.clock.Now().Add(restTTL)}
 }
 
+// Settled gives back what a machine was offered beside the VMID that it reserved: a machine looks for one in every region.
+func (a *Allocator) Settled(entry Entry) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for at, state := range a.vmids {
+		if state.machine == entry.Machine && at != (numbered{entry.PVE, entry.VMID}) {
+			delete(a.vmids, at)
+		}
+	}
+}
+
 // search is what a VMID is looked for with.
 type search struct {
 	pve     PVECluster

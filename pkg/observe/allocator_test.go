@@ -31,8 +31,14 @@ func newNumbers() *numbers {
 // give finds a VMID from 100 to last for a machine; 0 for none.
 func (n *numbers) give(t *testing.T, machine string, last proxmox.VMID) proxmox.VMID {
 	t.Helper()
+	return n.giveIn(t, "pve", machine, last)
+}
+
+// giveIn finds a VMID in one of several Proxmox VE clusters.
+func (n *numbers) giveIn(t *testing.T, cluster PVECluster, machine string, last proxmox.VMID) proxmox.VMID {
+	t.Helper()
 	id, found, err := n.find(t.Context(), search{
-		pve: "pve", machine: types.NamespacedName{Name: machine}, bounds: plan.VMIDs{First: 100, Last: last},
+		pve: cluster, machine: types.NamespacedName{Name: machine}, bounds: plan.VMIDs{First: 100, Last: last},
 		inUse: func(id proxmox.VMID) bool { return n.inUse[id] },
 		isFree: func(_ context.Context, id proxmox.VMID) (bool, error) {
 			n.probes++
@@ -79,6 +85,19 @@ func TestAnOfferLapses(t *testing.T) {
 	n.expect(t, "a", 199, 100)
 	n.clock.Step(offerTTL)
 	n.expect(t, "b", 199, 100)
+}
+
+func TestOffersOfOtherRegionsAreGivenBackWhenAMachineReserves(t *testing.T) {
+	n := newNumbers()
+	n.expect(t, "a", 199, 100)
+	n.giveIn(t, "east", "a", 199)
+	n.expect(t, "b", 199, 101)
+	n.Settled(Entry{Machine: types.NamespacedName{Name: "a"}, PVE: "pve", VMID: 100})
+	if got := n.giveIn(t, "east", "b", 199); got != 100 {
+		t.Errorf("in the region that was not chosen b got VMID %d, want 100", got)
+	}
+	n.expect(t, "b", 199, 101) // another's offer stays
+	n.expect(t, "c", 199, 102) // and so does what was reserved, until the cache shows it
 }
 
 func TestAVMIDRestsAfterItsVM(t *testing.T) {

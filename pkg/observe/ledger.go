@@ -18,6 +18,9 @@ import (
 // ErrLedgerChanged says that a reservation was made since the snapshot that a choice came from: look again and choose anew.
 var ErrLedgerChanged = errors.New("other reservations were made meanwhile")
 
+// ErrBehind says that the machine was read from a cache that lags behind what was written: it is looked at again.
+var ErrBehind = errors.New("the cache does not show the machine as it is yet")
+
 // Entry is one reservation.
 type Entry struct {
 	Machine types.NamespacedName
@@ -46,12 +49,15 @@ func NewLedger(reader client.Reader) *Ledger {
 	return &Ledger{reader: reader, pending: map[types.NamespacedName]Entry{}}
 }
 
-// Take enters a reservation, unless others were entered since the version of the ledger, or the machine has one that the
-// cache does not show yet.
+// Take enters a reservation. It is ErrLedgerChanged when others were entered since the version of the ledger, and ErrBehind
+// when the machine has one that the cache does not show yet.
 func (l *Ledger) Take(entry Entry, version int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, behind := l.pending[entry.Machine]; behind || version != l.version {
+	if _, behind := l.pending[entry.Machine]; behind {
+		return ErrBehind
+	}
+	if version != l.version {
 		return ErrLedgerChanged
 	}
 	l.version++

@@ -267,17 +267,17 @@ func refusedParameter(t *testing.T) {
 // providerIDs has VMs of one VMID in two regions.
 func providerIDs(t *testing.T) {
 	b := newBench(t)
+	b.pve.World.StopNode("pve2")
 	east := pvesim.Run(t, pvesim.WithSeed(2))
 	addEast := b.eastern(east)
 	b.provisioned(b.cluster("c1", func(c *v1beta1.ProxmoxCluster) {
 		addEast(c)
 		c.Spec.Regions[0].VMIDRange = c.Spec.Regions[1].VMIDRange
 	}))
+	// pve1 is in no zone of region east, and pve2 of region home is stopped.
 	home := b.machine("c1", "m1", func(m *v1beta1.ProxmoxMachine) { m.Spec.Placement.AllowedNodes = []string{"pve1"} })
-	away := b.machine("c1", "m2", func(m *v1beta1.ProxmoxMachine) { m.Spec.Placement.AllowedNodes = []string{"pve2"} })
-	// pve1 is in no zone of region east, and pve2 of home is taken away.
-	b.pve.World.StopNode("pve2")
 	b.running(home)
+	away := b.machine("c1", "m2", func(m *v1beta1.ProxmoxMachine) { m.Spec.Placement.AllowedNodes = []string{"pve2"} })
 	b.running(away)
 	b.Expect(home.Spec.Reservation.Region).NotTo(Equal(away.Spec.Reservation.Region))
 	b.Expect(home.Spec.Reservation.VMID).To(Equal(away.Spec.Reservation.VMID))
