@@ -11,7 +11,7 @@ func deletionStep(m Machine) Decision {
 	if m.Spec.Reservation.UUID == "" {
 		return release(m) // nothing was ever asked of Proxmox VE
 	}
-	steps := []func(Machine) Decision{awaitClones, awaitTask, awaitVM, protected, unlocked, stop, destroy, sweep}
+	steps := []func(Machine) Decision{awaitClones, awaitRemoval, awaitVM, protected, unlocked, stop, destroy, sweep}
 	if m.VM.Host != HostUp {
 		steps = []func(Machine) Decision{awaitHost, sweep}
 	}
@@ -32,6 +32,15 @@ func awaitClones(m Machine) Decision {
 	return Wait{Reason: Reason{TemplateInUse, fmt.Sprintf(
 		"VM %d on %s was made a template, and VMs are linked clones of it: %s; destroy those VMs, or move their disks to another storage; it is tried again",
 		m.Spec.Reservation.VMID, virtualMachine(m).Node, m.Task.Failure)}, After: m.Task.RetryAfter}
+}
+
+// awaitRemoval waits for the task in flight, whatever it does. Of those that failed only the ones of the deletion are waited
+// out: the others are not tried again.
+func awaitRemoval(m Machine) Decision {
+	if m.Task.State == TaskFailed && !m.Task.Removes() {
+		return nil
+	}
+	return awaitTask(m)
 }
 
 // awaitVM waits while it is not certain what is at the VMID.

@@ -35,6 +35,29 @@ func TestAMachineEndsInThisOrder(t *testing.T) {
 	})
 }
 
+func TestDeletionDoesNotWaitForAnotherTryOfTheMaking(t *testing.T) {
+	again := func(kind string) change { return failed(kind, "got timeout", time.Minute) }
+	waits := func(message string) string {
+		return "wait 1m0s | TaskFailed: " + message + " failed: got timeout; it is tried again"
+	}
+	swept := "do DeleteSeed | RemovingSeed: deleting the seed ISO from local of pve1"
+	destroyed := "do Destroy | Destroying: destroying VM 101 on pve1"
+	stopped := "do Stop | Stopping: stopping VM 101 on pve1"
+	runSteps(t, []step{
+		{"the upload", machine(reserved, again("imgcopy"), deleting), swept},
+		{"the clone", machine(reserved, again("qmclone"), deleting), swept},
+		{"the configuration", machine(cloned, again("qmconfig"), deleting), destroyed},
+		{"the growing of the disk", machine(configured, again("resize"), deleting), destroyed},
+		{"the start", machine(resized, again("qmstart"), deleting), destroyed},
+		{"the start by the HA manager", machine(resized, again("hastart"), deleting), destroyed},
+		{"the shutdown", machine(recorded, again("qmshutdown"), deleting), stopped},
+		{"but for the stop", machine(recorded, again("qmstop"), deleting), waits("stopping the VM")},
+		{"but for the stop by the HA manager", machine(recorded, again("hastop"), deleting), waits("asking the HA manager to stop the VM")},
+		{"but for the destruction", machine(resized, again("qmdestroy"), deleting), waits("destroying the VM")},
+		{"but for the deletion of the seed", machine(recorded, absent, again("imgdel"), deleting), waits("deleting the seed ISO")},
+	})
+}
+
 func TestAMachineThatHasNoPlaceLeavesNothingInProxmox(t *testing.T) {
 	runSteps(t, []step{
 		{"its addresses are released", machine(deleting), "do ReleaseAddresses | ReleasingAddresses: releasing the addresses"},

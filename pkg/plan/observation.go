@@ -134,6 +134,11 @@ type Task struct {
 // RemovesSeed reports whether the task deletes the seed ISO, which touches no VM.
 func (t Task) RemovesSeed() bool { return t.Type == "imgdel" }
 
+// Removes reports whether the task does a step of a deletion.
+func (t Task) Removes() bool {
+	return t.Type == "qmstop" || t.Type == "hastop" || t.Type == "qmdestroy" || t.RemovesSeed()
+}
+
 // TurnsOn reports whether the task starts the VM, or has it started.
 func (t Task) TurnsOn() bool { return t.Type == "qmstart" || t.Type == "hastart" }
 
