@@ -21,7 +21,7 @@ func (r textRule) matches(text string) bool {
 
 // classOfText finds the first rule that matches what PVE said, in an answer or as a task's exit status.
 func classOfText(text string) Class {
-	for _, rules := range [][]textRule{privilegeTexts(), clusterTexts(), lockTexts(), guestTexts(), thingTexts(), requestTexts()} {
+	for _, rules := range [][]textRule{privilegeTexts(), clusterTexts(), lockTexts(), guestTexts(), thingTexts(), absentTexts(), requestTexts()} {
 		for _, rule := range rules {
 			if rule.matches(text) {
 				return rule.class
@@ -126,6 +126,20 @@ func thingTexts() []textRule {
 	}
 }
 
+// absentTexts name what does not exist, by its kind: the same words about anything else, of a tool or a plugin, say nothing
+// that a person could make or name otherwise.
+func absentTexts() []textRule {
+	kinds := []string{
+		"node", "volume group", "logical volume", "security group", "IPSet", "ipset", "alias", "IP/Network",
+		"resource", "ha rule", "ha group", "token", "user", "group", "role",
+	}
+	rules := make([]textRule, 0, len(kinds))
+	for _, kind := range kinds {
+		rules = append(rules, textRule{"no such " + kind, Missing})
+	}
+	return rules
+}
+
 // requestTexts are 500s that say the request itself is wrong, and those that name what does not exist.
 func requestTexts() []textRule {
 	return []textRule{
@@ -133,7 +147,6 @@ func requestTexts() []textRule {
 		{"No such storage", Missing},
 		{"does not exist", Missing},
 		{"doesn't exist", Missing},
-		{"no such ", Missing},
 		{"failed to stat", Missing},
 		{"not found", Missing},
 		{"not a pool member", Missing},
