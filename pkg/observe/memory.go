@@ -45,9 +45,10 @@ type recollection struct {
 	// task is the last task that this process started for the VM. The cache may not show it in the status yet.
 	task proxmox.UPID
 	// ended is the last task that was seen to succeed. The tracker of other credentials does not know it.
-	ended    proxmox.UPID
-	endedAt  time.Time
-	failed   proxmox.UPID
+	ended   proxmox.UPID
+	endedAt time.Time
+	failed  proxmox.UPID
+	// failures counts the tasks that failed since one succeeded.
 	failures int
 	retryAt  time.Time
 	// failedClone is the last task of a clone that failed, cloneFailures how many did since the reservation.
@@ -145,8 +146,9 @@ func (m *Memory) lastTask(uuid proxmox.SMBIOSUUID) (task proxmox.UPID) {
 	return task
 }
 
+// taskEnded notes a task that was seen to succeed.
 func (m *Memory) taskEnded(uuid proxmox.SMBIOSUUID, task proxmox.UPID) {
-	m.with(uuid, func(r *recollection) { r.ended, r.endedAt = task, m.clock.Now() })
+	m.with(uuid, func(r *recollection) { r.ended, r.endedAt, r.failures = task, m.clock.Now(), 0 })
 }
 
 // endedAgo tells whether a task was seen to succeed, and how long ago that was.
@@ -189,7 +191,7 @@ func (m *Memory) ranLately(uuid proxmox.SMBIOSUUID, inventory time.Time) (lately
 	return lately
 }
 
-// The pauses after a failed task: they double from the first to the last.
+// The pauses after a failed task: they double from the first to the last, and begin anew once a task succeeded.
 const (
 	firstRetry = 2 * time.Second
 	lastRetry  = 2 * time.Minute

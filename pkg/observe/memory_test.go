@@ -79,6 +79,27 @@ func TestAVMIDThatTheTaskOfACloneFoundTakenIsAnothers(t *testing.T) {
 	}
 }
 
+func TestThePauseAfterAFailedTaskBeginsAnewOnceOneSucceeded(t *testing.T) {
+	memory, _ := newTestMemory()
+	for _, step := range []struct {
+		failed proxmox.UPID
+		want   time.Duration
+	}{
+		{"UPID:1", 2 * time.Second},
+		{"UPID:1", 2 * time.Second},
+		{"UPID:2", 4 * time.Second},
+		{"UPID:3", 8 * time.Second},
+	} {
+		if got := memory.retryAfter(someVM, step.failed); got != step.want {
+			t.Errorf("%s: a pause of %s, want %s", step.failed, got, step.want)
+		}
+	}
+	memory.taskEnded(someVM, "UPID:4")
+	if got := memory.retryAfter(someVM, "UPID:5"); got != firstRetry {
+		t.Errorf("after a success: a pause of %s, want %s", got, firstRetry)
+	}
+}
+
 func TestACloneWhoseAnswerWasLostMayComeLate(t *testing.T) {
 	memory, clock := newTestMemory()
 	memory.Reserved(someVM)
