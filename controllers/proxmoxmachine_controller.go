@@ -240,7 +240,7 @@ func (r *MachineReconciler) failed(ctx context.Context, subject observe.MachineS
 // report writes the status, once, at the end of a pass.
 func (r *MachineReconciler) report(ctx context.Context, helper *patch.Helper, subject observe.MachineSubject, pass status.MachinePass, reterr error) error {
 	machine := subject.ProxmoxMachine
-	pass.FailureDomain = observe.FailureDomain(subject, pass.Observed.VM.Node)
+	pass.Machine, pass.ProxmoxCluster = subject.Machine, subject.ProxmoxCluster
 	if err := status.Machine(machine, pass); err != nil {
 		reterr = kerrors.NewAggregate([]error{reterr, err})
 	}

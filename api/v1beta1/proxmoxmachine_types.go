@@ -18,6 +18,12 @@ const (
 	HostGoneAnnotation = "infrastructure.cluster.x-k8s.io/host-gone"
 )
 
+// HostLabel is, on a ProxmoxMachine, the name of the Proxmox VE node that its VM is on, or is to be made on: status.node. It
+// follows the VM, as the well-known labels topology.kubernetes.io/region (spec.reservation.region) and
+// topology.kubernetes.io/zone (status.failureDomain) do, the latter while the node is in a zone. A label that the Machine has
+// itself is left alone.
+const HostLabel = "infrastructure.cluster.x-k8s.io/host"
+
 // ProxmoxMachineSpec is what is asked of one VM. What a user sets is immutable, since the VM is made from it once: change
 // a ProxmoxMachineTemplate and let Cluster API roll the machines. Only powerState may be changed. providerID and reservation
 // are the provider's.
@@ -162,7 +168,7 @@ type ProxmoxMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=128
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// failureDomain is the failure domain that the VM is in now.
+	// failureDomain is the failure domain that the VM is in now; empty while its node is in no zone.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

@@ -244,16 +244,3 @@ func IsOfProxmox(err error) bool {
 	_, unavailable := Unavailable(err)
 	return unavailable || errors.As(err, &answer) || errors.As(err, &task)
 }
-
-// FailureDomain is where the machine's VM is now.
-func FailureDomain(subject MachineSubject, node proxmox.NodeName) string {
-	region, found := regionOf(subject.ProxmoxCluster, proxmox.RegionName(subject.ProxmoxMachine.Spec.Reservation.Region))
-	if !found {
-		return ""
-	}
-	zone, found := plan.ZoneOf(region, string(node))
-	if !found {
-		return ""
-	}
-	return plan.FailureDomain(subject.ProxmoxCluster.Spec, region.Name, zone.Name)
-}

@@ -163,6 +163,22 @@ func FailureDomain(spec v1beta1.ProxmoxClusterSpec, region, zone string) string 
 	return region + "." + zone
 }
 
+// FailureDomainOf returns the failure domain that a node is in; empty when it is in none. It is not known of a region that
+// the cluster does not have.
+func FailureDomainOf(spec v1beta1.ProxmoxClusterSpec, region, node string) (domain string, known bool) {
+	for _, candidate := range spec.Regions {
+		if candidate.Name != region {
+			continue
+		}
+		zone, found := ZoneOf(candidate, node)
+		if !found {
+			return "", true
+		}
+		return FailureDomain(spec, region, zone.Name), true
+	}
+	return "", false
+}
+
 // ZoneOf returns the zone that a node of a region is in: the one that names it, or, where the region has no zones, one of
 // its own. A node that no zone names is in none.
 func ZoneOf(region v1beta1.Region, node string) (v1beta1.Zone, bool) {

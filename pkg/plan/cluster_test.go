@@ -161,6 +161,30 @@ func TestNoMoreFailureDomainsThanClusterAPIAccepts(t *testing.T) {
 	}
 }
 
+func TestTheFailureDomainOfANode(t *testing.T) {
+	zoned := v1beta1.Region{Name: "home", Zones: []v1beta1.Zone{zone("rack1", "pve1", "pve2")}}
+	one := v1beta1.ProxmoxClusterSpec{Regions: []v1beta1.Region{zoned}}
+	two := v1beta1.ProxmoxClusterSpec{Regions: []v1beta1.Region{zoned, {Name: "far"}}}
+	cases := []struct {
+		name         string
+		spec         v1beta1.ProxmoxClusterSpec
+		region, node string
+		want         string
+		known        bool
+	}{
+		{"is its zone", one, "home", "pve2", "rack1", true},
+		{"is its zone in its region", two, "home", "pve2", "home.rack1", true},
+		{"is the node where there are no zones", two, "far", "pve7", "far.pve7", true},
+		{"is none when no zone names it", one, "home", "pve3", "", true},
+		{"is not known when the region is gone", one, "far", "pve7", "", false},
+	}
+	for _, c := range cases {
+		if domain, known := plan.FailureDomainOf(c.spec, c.region, c.node); domain != c.want || known != c.known {
+			t.Errorf("it %s: got %q, %t", c.name, domain, known)
+		}
+	}
+}
+
 func TestTheZoneOfANode(t *testing.T) {
 	zoned := v1beta1.Region{Name: "home", Zones: []v1beta1.Zone{zone("rack1", "pve1", "pve2")}}
 	cases := []struct {

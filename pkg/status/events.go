@@ -106,7 +106,21 @@ func (c machineChange) migrated() []Event {
 	if c.before.Spec.ProviderID == "" || from == "" || from == to {
 		return nil
 	}
-	return normal(v1beta1.MigratedEvent, "VM %d moved from %s to %s", c.id(), from, to)
+	return normal(v1beta1.MigratedEvent, "VM %d moved from %s to %s%s", c.id(), from, to, c.domains())
+}
+
+// domains says how the failure domain changed; nothing where it did not, or every node is its own.
+func (c machineChange) domains() string {
+	from, to := c.before.Status.FailureDomain, c.after.Status.FailureDomain
+	switch {
+	case from == to || from == c.before.Status.Node && to == c.after.Status.Node:
+		return ""
+	case to == "":
+		return fmt.Sprintf(", out of failure domain %s: %s is in no zone of region %s", from, c.after.Status.Node, c.after.Spec.Reservation.Region)
+	case from == "":
+		return ", into failure domain " + to
+	}
+	return fmt.Sprintf(", from failure domain %s to %s", from, to)
 }
 
 // done tells what the actions of the pass came to.

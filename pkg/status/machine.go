@@ -23,8 +23,10 @@ type MachinePass struct {
 	Done []plan.Do
 	// Failure is why the pass ended early; the zero Reason when it did not.
 	Failure plan.Reason
-	// FailureDomain is where the VM is now.
-	FailureDomain string
+	// Machine is the owner; nil for an orphan.
+	Machine *clusterv1.Machine
+	// ProxmoxCluster tells which zone a node is in; nil when it is gone.
+	ProxmoxCluster *v1beta1.ProxmoxCluster
 }
 
 // MachineConditions are the types of the conditions that this package sets on a ProxmoxMachine.
@@ -38,6 +40,7 @@ func MachineConditions() []string {
 // Machine sets the status of a machine.
 func Machine(machine *v1beta1.ProxmoxMachine, pass MachinePass) error {
 	setVM(machine, pass)
+	setPlace(machine, pass)
 	setAddresses(machine, pass.Observed.Addresses)
 	if machine.Spec.ProviderID != "" {
 		machine.Status.Initialization.Provisioned = ptr.To(true)
@@ -73,17 +76,9 @@ func summarize(object settable, types conditions.ForConditionTypes) error {
 	return nil
 }
 
-// setVM copies where the VM is. What this pass did not look at stays as it was.
+// setVM copies what is known of the VM. What this pass did not look at stays as it was.
 func setVM(machine *v1beta1.ProxmoxMachine, pass MachinePass) {
 	machine.Status.VMID = machine.Spec.Reservation.VMID
-	if node := pass.Observed.VM.Node; node != "" && pass.Observed.VM.Presence == plan.PresenceOurs {
-		machine.Status.Node = string(node)
-	} else if machine.Status.Node == "" {
-		machine.Status.Node = machine.Spec.Reservation.Node
-	}
-	if pass.FailureDomain != "" {
-		machine.Status.FailureDomain = pass.FailureDomain
-	}
 	if pass.Observed.Bootstrapped && pass.Observed.SeedIsGone() {
 		machine.Status.SeedRemoved = ptr.To(true)
 	}

@@ -227,7 +227,22 @@ func TestTheStatusOfAMachineBesideItsConditions(t *testing.T) {
 		{"the place is the reserved one at first", proxmoxMachine(reserved), status.MachinePass{}, v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve1"}},
 		{
 			"the place is where the VM is seen", proxmoxMachine(recorded),
-			status.MachinePass{Observed: plan.Machine{VM: moved}, FailureDomain: "rack2"},
+			status.MachinePass{Observed: plan.Machine{VM: moved}, ProxmoxCluster: racks()},
+			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve2", FailureDomain: "rack2", Initialization: provisioned},
+		},
+		{
+			"a VM that is in no zone is in no failure domain", proxmoxMachine(recorded, before(v1beta1.ProxmoxMachineStatus{Node: "pve2", FailureDomain: "rack2"})),
+			status.MachinePass{Observed: plan.Machine{VM: plan.VM{Presence: plan.PresenceOurs, Node: "pve3", Power: plan.PowerRunning}}, ProxmoxCluster: racks()},
+			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve3", Initialization: provisioned},
+		},
+		{
+			"a VM that is not made yet is where it is to be made", proxmoxMachine(reserved, before(v1beta1.ProxmoxMachineStatus{Node: "pve2", FailureDomain: "rack2"})),
+			status.MachinePass{Observed: plan.Machine{VM: absentVM}, ProxmoxCluster: racks()},
+			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve1", FailureDomain: "rack1"},
+		},
+		{
+			"the zone is not told of a region that the cluster does not have any more", proxmoxMachine(recorded, before(v1beta1.ProxmoxMachineStatus{Node: "pve2", FailureDomain: "rack2"})),
+			status.MachinePass{Observed: plan.Machine{VM: moved}, ProxmoxCluster: &v1beta1.ProxmoxCluster{}},
 			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve2", FailureDomain: "rack2", Initialization: provisioned},
 		},
 		{
