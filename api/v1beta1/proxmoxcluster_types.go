@@ -16,6 +16,11 @@ type ProxmoxClusterSpec struct {
 	// +optional
 	ControlPlaneEndpoint APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
+	// controlPlaneEndpointPoolRef is the IPAM pool that the host of controlPlaneEndpoint, a virtual IP, is claimed from. The
+	// port is 6443, unless the Cluster's spec.clusterNetwork.apiServerPort says otherwise.
+	// +optional
+	ControlPlaneEndpointPoolRef IPPoolReference `json:"controlPlaneEndpointPoolRef,omitempty,omitzero"`
+
 	// regions are the Proxmox VE clusters in which machines are placed.
 	// +required
 	// +listType=map
@@ -23,6 +28,15 @@ type ProxmoxClusterSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Regions []Region `json:"regions,omitempty"`
+
+	// ipv4 are IPv4 addresses for the cluster's machines: an InClusterIPPool `<cluster>-ipv4` is made of them, which devices
+	// with method Pool and without a poolRef take their address from.
+	// +optional
+	IPv4 AddressPool `json:"ipv4,omitempty,omitzero"`
+
+	// ipv6 are IPv6 addresses for the cluster's machines, in an InClusterIPPool `<cluster>-ipv6`.
+	// +optional
+	IPv6 AddressPool `json:"ipv6,omitempty,omitzero"`
 
 	// vmIDRange bounds the VMIDs given to new machines of the cluster, in regions without a range of their own. Without any
 	// range it is 100 to 999999999.
@@ -44,6 +58,33 @@ type APIEndpoint struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
+}
+
+// AddressPool is addresses that machines are given, each one once.
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || ip(self.gateway).family() == (self.prefix > 32 || self.addresses[0].contains(':') ? 6 : 4)",message="gateway is of the same family as the addresses"
+type AddressPool struct {
+	// addresses are single addresses, ranges such as 10.0.0.10-10.0.0.99, and networks such as 10.0.1.0/24.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=91
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self) || isCIDR(self) || self.split('-').size() == 2 && self.split('-').all(a, isIP(a))",message="name an address, a range such as 10.0.0.10-10.0.0.99, or a network such as 10.0.1.0/24"
+	Addresses []string `json:"addresses,omitempty"`
+
+	// prefix is the length of the network's prefix.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=128
+	Prefix int32 `json:"prefix,omitempty"`
+
+	// gateway is the network's router. Without it the machines get no default route from this pool.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="gateway is an IP address"
+	Gateway string `json:"gateway,omitempty"`
 }
 
 // Region is one Proxmox VE cluster, or a single host.

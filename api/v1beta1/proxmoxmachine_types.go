@@ -68,6 +68,58 @@ type ProxmoxMachineSpec struct {
 	// +required
 	Network Network `json:"network,omitempty,omitzero"`
 
+	// hardware is what the VM has besides processor, memory, disks and network devices.
+	// +optional
+	Hardware Hardware `json:"hardware,omitempty,omitzero"`
+
+	// options are what Proxmox VE's GUI shows as the VM's options.
+	// +optional
+	Options Options `json:"options,omitempty,omitzero"`
+
+	// firewall is Proxmox VE's firewall in front of the VM.
+	// +optional
+	Firewall Firewall `json:"firewall,omitempty,omitzero"`
+
+	// highAvailability has Proxmox VE's HA manager look after the VM.
+	// +optional
+	HighAvailability HighAvailability `json:"highAvailability,omitempty,omitzero"`
+
+	// rawConfig sets keys of the VM's config that no field here is for, in Proxmox VE's own words: `{"kvm": "0"}`. Keys that
+	// fields are for, or that are the provider's, are refused. Some keys only root@pam may set.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=64
+	RawConfig map[string]string `json:"rawConfig,omitempty"`
+
+	// vmName is the VM's name in Proxmox VE: a DNS name, in which `{{ .Machine }}`, `{{ .Cluster }}` and `{{ .Namespace }}` are
+	// replaced. By default it is the machine's name. The guest's host name is always the machine's.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	VMName string `json:"vmName,omitempty"`
+
+	// description is put into the VM's notes, in Markdown, below what the provider writes there.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Description string `json:"description,omitempty"`
+
+	// tags are Proxmox VE tags that the VM gets besides the template's.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9_][a-z0-9_+.-]*$`
+	// +kubebuilder:validation:items:XValidation:rule="!self.startsWith('capve-')",message="tags that start with capve- are the provider's"
+	Tags []string `json:"tags,omitempty"`
+
+	// driftPolicy says what becomes of a VM that somebody changed: Ignore, Report (the default) or Repair.
+	// +optional
+	// +default="Report"
+	DriftPolicy DriftPolicy `json:"driftPolicy,omitempty"`
+
 	// placement restricts where the VM may be put.
 	// +optional
 	Placement Placement `json:"placement,omitempty,omitzero"`

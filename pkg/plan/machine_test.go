@@ -47,7 +47,7 @@ func spec() v1beta1.ProxmoxMachineSpec {
 		Source: v1beta1.VirtualMachineSource{Template: v1beta1.TemplateSource{Name: "ubuntu", CloneMode: v1beta1.CloneModeFull, Storage: "local-lvm"}},
 		CPU:    v1beta1.CPU{Sockets: 1, Cores: 2}, Memory: v1beta1.Memory{SizeMiB: 4096},
 		Disks:   v1beta1.Disks{Boot: v1beta1.BootDisk{SizeGiB: 20}},
-		Network: v1beta1.Network{Devices: []v1beta1.NetworkDevice{{Name: "net0", Bridge: "vmbr0", Model: "virtio", IPv4: v1beta1.AddressSource{PoolRef: pool}}}},
+		Network: v1beta1.Network{Devices: []v1beta1.NetworkDevice{{Name: "net0", Bridge: "vmbr0", Model: "virtio", IPv4: v1beta1.IPv4Addressing{AddressSource: v1beta1.AddressSource{PoolRef: pool}}}}},
 		Pool:    "capi",
 	}
 }

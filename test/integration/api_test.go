@@ -89,8 +89,8 @@ func wholeSpec() v1beta1.ProxmoxMachineSpec {
 		Network: v1beta1.Network{
 			Devices: []v1beta1.NetworkDevice{{
 				Name: "net31", Bridge: "vmbr0.100", Model: "e1000", VLAN: 4094,
-				IPv4: v1beta1.AddressSource{PoolRef: v1beta1.IPPoolReference{APIGroup: "ipam.example.com", Kind: "Pool", Name: "v4"}},
-				IPv6: v1beta1.AddressSource{PoolRef: v1beta1.IPPoolReference{APIGroup: "ipam.example.com", Kind: "Pool", Name: "v6.pool"}},
+				IPv4: v1beta1.IPv4Addressing{AddressSource: v1beta1.AddressSource{PoolRef: v1beta1.IPPoolReference{APIGroup: "ipam.example.com", Kind: "Pool", Name: "v4"}}},
+				IPv6: v1beta1.IPv6Addressing{AddressSource: v1beta1.AddressSource{PoolRef: v1beta1.IPPoolReference{APIGroup: "ipam.example.com", Kind: "Pool", Name: "v6.pool"}}},
 			}},
 			DNS: v1beta1.DNS{Nameservers: []string{"10.1.0.2", "2001:db8::2"}, SearchDomains: []string{"example.com"}},
 		},
@@ -317,7 +317,7 @@ func TestDefaults(t *testing.T) {
 	machine := &v1beta1.ProxmoxMachine{ObjectMeta: d.meta("machine"), Spec: v1beta1.ProxmoxMachineSpec{
 		Source: v1beta1.VirtualMachineSource{Template: v1beta1.TemplateSource{Name: "ubuntu"}},
 		Network: v1beta1.Network{Devices: []v1beta1.NetworkDevice{{
-			Name: "net0", Bridge: "vmbr0", IPv4: v1beta1.AddressSource{PoolRef: v1beta1.IPPoolReference{Name: "pool"}},
+			Name: "net0", Bridge: "vmbr0", IPv4: v1beta1.IPv4Addressing{AddressSource: v1beta1.AddressSource{PoolRef: v1beta1.IPPoolReference{Name: "pool"}}},
 		}}},
 	}}
 	want := machine.DeepCopy()

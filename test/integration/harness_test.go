@@ -223,7 +223,7 @@ func machineSpec() v1beta1.ProxmoxMachineSpec {
 		CPU:    v1beta1.CPU{Sockets: 1, Cores: 2}, Memory: v1beta1.Memory{SizeMiB: 4096},
 		Disks: v1beta1.Disks{Boot: v1beta1.BootDisk{SizeGiB: 20}},
 		Network: v1beta1.Network{Devices: []v1beta1.NetworkDevice{{
-			Name: "net0", Bridge: "vmbr0", IPv4: v1beta1.AddressSource{PoolRef: v1beta1.IPPoolReference{Name: "pool"}},
+			Name: "net0", Bridge: "vmbr0", IPv4: v1beta1.IPv4Addressing{AddressSource: v1beta1.AddressSource{PoolRef: v1beta1.IPPoolReference{Name: "pool"}}},
 		}}},
 	}
 }

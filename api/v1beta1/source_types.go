@@ -1,0 +1,110 @@
+package v1beta1
+
+// VirtualMachineSource is what a VM is made from: a template that is cloned, an image that becomes its boot disk, or nothing,
+// for a VM that boots from the network.
+// +kubebuilder:validation:XValidation:rule="[has(self.template), has(self.image), has(self.netboot)].filter(s, s).size() == 1",message="name one source: template, image or netboot"
+type VirtualMachineSource struct {
+	// template is an existing Proxmox VE template to clone.
+	// +optional
+	Template TemplateSource `json:"template,omitempty,omitzero"`
+
+	// image is a disk image, on a storage of Proxmox VE, that becomes the boot disk of a new VM.
+	// +optional
+	Image ImageSource `json:"image,omitempty,omitzero"`
+
+	// netboot makes a new VM that boots from the network. With disks.boot.sizeGiB it has an empty disk to install to.
+	// +optional
+	Netboot NetbootSource `json:"netboot,omitempty,omitzero"`
+}
+
+// CloneMode says how a template's disks are copied.
+// +kubebuilder:validation:Enum=Full;Linked
+type CloneMode string
+
+const (
+	// CloneModeFull copies the disks.
+	CloneModeFull CloneMode = "Full"
+	// CloneModeLinked makes disks that refer to the template's, which is fast; the template cannot go while they exist.
+	CloneModeLinked CloneMode = "Linked"
+)
+
+// DiskFormat is the format of a disk's image, on storages that keep images as files; others have `raw` alone.
+// +kubebuilder:validation:Enum=raw;qcow2;vmdk
+type DiskFormat string
+
+// TemplateSource finds templates by name, by tags or by VMID. With templates on local storage, prepare one on each node, with
+// the same name or tags: a VM is cloned on the node it is placed on. A template on shared storage serves every node.
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="[has(self.name), has(self.tags), has(self.vmID)].filter(s, s).size() == 1",message="find the template by one of name, tags and vmID"
+// +kubebuilder:validation:XValidation:rule="!has(self.storage) || self.cloneMode == 'Full'",message="storage needs cloneMode Full: a linked clone stays on the template's storage"
+// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.cloneMode == 'Full'",message="format needs cloneMode Full: a linked clone has the template's format"
+type TemplateSource struct {
+	// name is the name of the template VM.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// tags are Proxmox VE tags that the template must all have. Of several such templates on a node the one with the fewest
+	// other tags is taken; when two have equally few, the machine waits and names them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9_][a-z0-9_+.-]*$`
+	Tags []string `json:"tags,omitempty"`
+
+	// vmID is the number of the template VM, in whichever region the machine is placed.
+	// +optional
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=999999999
+	VMID int32 `json:"vmID,omitempty"`
+
+	// snapshot is the name of a snapshot of the template to clone from, in place of its present state. With it, an ordinary VM
+	// may be named, too.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_-]*$`
+	Snapshot string `json:"snapshot,omitempty"`
+
+	// cloneMode is Full (the default) or Linked.
+	// +optional
+	// +default="Full"
+	CloneMode CloneMode `json:"cloneMode,omitempty"`
+
+	// storage is where the disks of a full clone go; by default, where the template has them.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]$`
+	Storage string `json:"storage,omitempty"`
+
+	// format is the format of the disks of a full clone; by default, the one that the storage prefers.
+	// +optional
+	Format DiskFormat `json:"format,omitempty"`
+}
+
+// ImageSource is a disk image on a storage, which is imported as the boot disk of a new VM.
+type ImageSource struct {
+	// volume is the image, as Proxmox VE names it: `<storage>:import/<file>` for an image of the content type `import`, or the
+	// disk of another VM or template. The storage must be there on the node that the VM is placed on.
+	// +required
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]:[^\s,;]+$`
+	Volume string `json:"volume,omitempty"`
+}
+
+// NetbootSource is a VM that boots from the network, by PXE or UEFI HTTP boot.
+type NetbootSource struct {
+	// device is the network device to boot from.
+	// +optional
+	// +default="net0"
+	// +kubebuilder:validation:MinLength=4
+	// +kubebuilder:validation:MaxLength=5
+	// +kubebuilder:validation:Pattern=`^net([0-9]|[12][0-9]|3[01])$`
+	Device string `json:"device,omitempty"`
+}
