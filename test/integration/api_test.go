@@ -244,10 +244,10 @@ func machineRefusals(spec string) []refusal {
 	template, device := spec+"source.template.", spec+"network.devices.0."
 	rows := []refusal{
 		{"no source", []edit{without(spec + "source")}, spec + "source: Required value"},
-		{"empty source", one(spec+"source", map[string]any{}), "name a source: template is the one there is"},
-		{"empty template", one(spec+"source.template", map[string]any{}), "find the template either by name or by tags"},
-		{"template by name and tags", one(template+"name", "ubuntu"), "find the template either by name or by tags"},
-		{"template by neither", []edit{without(template + "tags")}, "find the template either by name or by tags"},
+		{"empty source", one(spec+"source", map[string]any{}), "name one source: template, image or netboot"},
+		{"empty template", one(spec+"source.template", map[string]any{}), "find the template by one of name, tags and vmID"},
+		{"template by name and tags", one(template+"name", "ubuntu"), "find the template by one of name, tags and vmID"},
+		{"template by neither", []edit{without(template + "tags")}, "find the template by one of name, tags and vmID"},
 		{"template with an empty name", []edit{without(template + "tags"), set(template+"name", "")}, "name in body should be at least 1 chars long"},
 		{"template with a long name", []edit{without(template + "tags"), set(template+"name", strings.Repeat("x", 254))}, "may not be more than 253"},
 		{"empty tags", one(template+"tags", []any{}), "tags in body should have at least 1 items"},
@@ -276,8 +276,6 @@ func machineRefusals(spec string) []refusal {
 		{"unknown model", one(device+"model", "ne2k_pci"), `Unsupported value: "ne2k_pci"`},
 		{"VLAN 0", one(device+"vlan", int64(0)), "vlan in body should be greater than or equal to 1"},
 		{"VLAN 4095", one(device+"vlan", int64(4095)), "vlan in body should be less than or equal to 4094"},
-		{"no address", []edit{without(device + "ipv4"), without(device + "ipv6")}, "give the device an address: ipv4.poolRef, ipv6.poolRef or both"},
-		{"no pool", []edit{set(device+"ipv4", map[string]any{})}, "ipv4.poolRef: Required value"},
 		{"pool without a name", []edit{without(device + "ipv4.poolRef.name")}, "poolRef.name: Required value"},
 		{"empty dns", one(spec+"network.dns", map[string]any{}), "dns in body should have at least 1 properties"},
 		{"nameserver by name", one(spec+"network.dns.nameservers", []any{"dns.example.com"}), "a nameserver is an IP address"},
@@ -324,7 +322,10 @@ func TestDefaults(t *testing.T) {
 	want.Spec.PowerState = "Running"
 	want.Spec.Source.Template.CloneMode = v1beta1.CloneModeFull
 	want.Spec.CPU, want.Spec.Memory = v1beta1.CPU{Sockets: 1, Cores: 2}, v1beta1.Memory{SizeMiB: 4096}
+	want.Spec.DriftPolicy = v1beta1.DriftPolicyReport
+	want.Spec.Network.ConfigVersion = 2
 	want.Spec.Network.Devices[0].Model = "virtio"
+	want.Spec.Network.Devices[0].IPv4.Method = v1beta1.IPv4MethodPool
 	want.Spec.Network.Devices[0].IPv4.PoolRef = v1beta1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: "pool"}
 	d.Expect(d.client.Create(t.Context(), machine, client.DryRunAll)).To(Succeed())
 	d.Expect(cmp.Diff(want.Spec, machine.Spec)).To(BeEmpty(), "-want +got")
