@@ -56,7 +56,7 @@ func NewConfig(uuid proxmox.SMBIOSUUID, spec v1beta1.Network, addresses []Addres
 	routed := map[Family]bool{}
 	for _, device := range Devices(spec) {
 		ethernet := Ethernet{
-			Match:       Match{MACAddress: strings.ToLower(MAC(uuid, device.Name))},
+			Match:       Match{MACAddress: strings.ToLower(DeviceMAC(uuid, device))},
 			SetName:     GuestName(device.Name),
 			Nameservers: nameservers(spec.DNS),
 		}

@@ -3,7 +3,9 @@ package network
 import (
 	"crypto/sha256"
 	"fmt"
+	"strings"
 
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
@@ -15,4 +17,14 @@ func MAC(uuid proxmox.SMBIOSUUID, device string) string {
 	const locallyAdministered, multicast = 0x02, 0x01
 	sum[0] = sum[0]&^multicast | locallyAdministered
 	return fmt.Sprintf("%02X:%02X:%02X:%02X:%02X:%02X", sum[0], sum[1], sum[2], sum[3], sum[4], sum[5])
+}
+
+// DeviceMAC returns the MAC address of a VM's device: the one that is asked for, or the one that follows from the VM's
+// identity, whose first bytes the device may prescribe.
+func DeviceMAC(uuid proxmox.SMBIOSUUID, device v1beta1.NetworkDevice) string {
+	if device.MACAddress != "" {
+		return strings.ToUpper(device.MACAddress)
+	}
+	mac := MAC(uuid, device.Name)
+	return strings.ToUpper(device.MACPrefix) + mac[min(len(device.MACPrefix), len(mac)):]
 }
