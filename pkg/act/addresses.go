@@ -91,7 +91,7 @@ func hold(object client.Object) bool {
 // releaseAddresses lets the machine's claims and addresses go: our finalizer off, and the claims deleted.
 func (a *Actor) releaseAddresses(ctx context.Context, machine *v1beta1.ProxmoxMachine) error {
 	var errs []error
-	for _, claim := range network.Claims(machine.Name, machine.Spec.Network) {
+	for _, claim := range network.Claims(machine.Name, machine.Labels[clusterv1.ClusterNameLabel], machine.Spec.Network) {
 		if err := a.releaseAddress(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: claim.Name}); err != nil {
 			errs = append(errs, fmt.Errorf("release the address of IPAddressClaim %s: %w", claim.Name, err))
 		}

@@ -23,7 +23,7 @@ import (
 func (o *Observer) addresses(ctx context.Context, machine *v1beta1.ProxmoxMachine) (plan.Addresses, error) {
 	var result plan.Addresses
 	var pending, invalid []string
-	for _, claim := range network.Claims(machine.Name, machine.Spec.Network) {
+	for _, claim := range network.Claims(machine.Name, machine.Labels[clusterv1.ClusterNameLabel], machine.Spec.Network) {
 		object := &ipamv1.IPAddressClaim{}
 		key := client.ObjectKey{Namespace: machine.Namespace, Name: claim.Name}
 		claimErr := o.Client.Get(ctx, key, object)

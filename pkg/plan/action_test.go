@@ -25,8 +25,8 @@ func TestWhatAnActionAsksFor(t *testing.T) {
 		want    plan.Action
 	}{
 		{
-			"the claims that are absent", machine(func(m *plan.Machine) { m.Addresses.Absent = network.Claims("worker-1", m.Spec.Network) }),
-			plan.ClaimAddresses{Claims: network.Claims("worker-1", spec().Network)},
+			"the claims that are absent", machine(func(m *plan.Machine) { m.Addresses.Absent = network.Claims("worker-1", "cluster", m.Spec.Network) }),
+			plan.ClaimAddresses{Claims: network.Claims("worker-1", "cluster", spec().Network)},
 		},
 		{
 			"a place of which the actor draws the identity", machine(),

@@ -155,7 +155,7 @@ func waitsForEverything(w *walk, m *plan.Machine) {
 	case !seen(plan.WaitingForAddresses):
 		m.Addresses.Pending = "the pool is slow"
 	case !seen(plan.HoldingAddresses):
-		m.Addresses.Unheld = network.Claims("worker-1", w.spec.Network)
+		m.Addresses.Unheld = network.Claims("worker-1", "cluster", w.spec.Network)
 	case !seen(plan.WaitingForCapacity):
 		m.Candidates.Hosts = nil
 	case !seen(plan.VMIDRangeExhausted):

@@ -185,7 +185,7 @@ func runSteps(t *testing.T, steps []step) {
 }
 
 func TestBeforeAMachineHasAPlace(t *testing.T) {
-	claims := network.Claims("worker-1", spec().Network)
+	claims := network.Claims("worker-1", "cluster", spec().Network)
 	runSteps(t, []step{
 		{
 			"it waits for the cluster", machine(func(m *plan.Machine) { m.ClusterReady = false }),
@@ -328,7 +328,7 @@ func TestOnceTheVMRan(t *testing.T) {
 		{"it runs, and keeps its seed until it has its Node", machine(recorded), "done | Running: VM 101 runs on pve1"},
 		{
 			"it holds its addresses again when someone let them loose",
-			machine(recorded, func(m *plan.Machine) { m.Addresses.Unheld = network.Claims("worker-1", spec().Network) }),
+			machine(recorded, func(m *plan.Machine) { m.Addresses.Unheld = network.Claims("worker-1", "cluster", spec().Network) }),
 			"do HoldAddresses | HoldingAddresses: holding the addresses",
 		},
 		{"it does not depend on what it was made from", machine(recorded, noCluster), "done | Running: VM 101 runs on pve1"},

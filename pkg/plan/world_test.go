@@ -128,7 +128,7 @@ func (w *world) host(node proxmox.NodeName) placement.Host {
 func (w *world) addresses() plan.Addresses {
 	switch w.claims {
 	case 0:
-		return plan.Addresses{Absent: network.Claims("worker-1", w.spec.Network)}
+		return plan.Addresses{Absent: network.Claims("worker-1", "cluster", w.spec.Network)}
 	case 1:
 		return plan.Addresses{Pending: "the pool is slow", Remain: true}
 	}

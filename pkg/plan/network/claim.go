@@ -5,7 +5,6 @@ package network
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,40 +23,46 @@ const (
 
 // Claim is one address that a machine wants: of one family, on one device, from one pool.
 type Claim struct {
-	// Name is the name of the IPAddressClaim: `<machine>-<device>-<family>`.
+	// Name is the name of the IPAddressClaim: `<machine>-<device>-<family>` for the first address, which the Node has if the
+	// device is the first; `<machine>-<device>-<family>-1` and so on for the further ones.
 	Name   string
 	Device string
 	Family Family
 	Pool   v1beta1.IPPoolReference
 }
 
-// Address is what a claim was given.
-type Address struct {
-	Claim Claim
-	// Prefix is the address with the length of its network's prefix.
-	Prefix netip.Prefix
-	// Gateway is the router of the network; the zero Addr when there is none.
-	Gateway netip.Addr
-}
-
-// Claims returns the claims of a machine, those of net0 first, IPv4 before IPv6.
-func Claims(machine string, spec v1beta1.Network) []Claim {
+// Claims returns the claims of a machine of a Cluster, those of net0 first, IPv4 before IPv6.
+func Claims(machine, cluster string, spec v1beta1.Network) []Claim {
 	var claims []Claim
 	for _, device := range Devices(spec) {
-		for _, source := range []struct {
-			family Family
-			pool   v1beta1.IPPoolReference
-		}{{IPv4, device.IPv4.PoolRef}, {IPv6, device.IPv6.PoolRef}} {
-			if source.pool.Name == "" {
-				continue
+		for _, family := range families() {
+			for i, pool := range pools(addressingOf(device, family), cluster, family) {
+				name := fmt.Sprintf("%s-%s-%s", machine, device.Name, family)
+				if i > 0 {
+					name += "-" + strconv.Itoa(i)
+				}
+				claims = append(claims, Claim{Name: name, Device: device.Name, Family: family, Pool: pool})
 			}
-			claims = append(claims, Claim{
-				Name:   fmt.Sprintf("%s-%s-%s", machine, device.Name, source.family),
-				Device: device.Name, Family: source.family, Pool: source.pool,
-			})
 		}
 	}
 	return claims
+}
+
+// pools are the pools that one address each is claimed from.
+func pools(from addressing, cluster string, family Family) []v1beta1.IPPoolReference {
+	if from.method != methodPool {
+		return nil
+	}
+	first := from.PoolRef
+	if first.Name == "" {
+		first = DefaultPool(cluster, family)
+	}
+	return append([]v1beta1.IPPoolReference{first}, from.AdditionalPoolRefs...)
+}
+
+// DefaultPool is the pool that is made from the spec.ipv4, or spec.ipv6, of a Cluster's ProxmoxCluster.
+func DefaultPool(cluster string, family Family) v1beta1.IPPoolReference {
+	return v1beta1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: cluster + "-" + string(family)}
 }
 
 // Devices returns the devices by number, so that net2 comes before net10.
@@ -77,56 +82,33 @@ func deviceNumber(name string) int {
 	return number
 }
 
-// NewAddress checks what an IPAM provider gave to a claim. An address that is of the other family, that stands for the
-// network or its broadcast, or that is the gateway's own, cannot be a machine's; the error says which it is.
-func NewAddress(claim Claim, address string, prefix int32, gateway string) (Address, error) {
-	ip, err := netip.ParseAddr(address)
-	if err != nil {
-		return Address{}, fmt.Errorf("IPAddress %s: spec.address %q: %w", claim.Name, address, err)
-	}
-	network := netip.PrefixFrom(ip.Unmap().WithZone(""), int(prefix))
-	if !network.IsValid() {
-		return Address{}, fmt.Errorf("IPAddress %s: spec.prefix %d does not fit address %s", claim.Name, prefix, address)
-	}
-	result := Address{Claim: claim, Prefix: network}
-	if gateway != "" {
-		if result.Gateway, err = netip.ParseAddr(gateway); err != nil {
-			return Address{}, fmt.Errorf("IPAddress %s: spec.gateway %q: %w", claim.Name, gateway, err)
-		}
-		result.Gateway = result.Gateway.Unmap().WithZone("")
-	}
-	return result, result.check()
+func families() []Family { return []Family{IPv4, IPv6} }
+
+// The methods of either family. A family without a method has no addresses.
+const (
+	methodPool  = "Pool"
+	methodDHCP  = "DHCP"
+	methodSLAAC = "SLAAC"
+	methodEUI64 = "EUI64"
+)
+
+// addressing is where a device's addresses of a family come from.
+type addressing struct {
+	v1beta1.AddressSource
+	method string
+	prefix string
 }
 
-func (a Address) check() error {
-	ip := a.Prefix.Addr()
-	switch {
-	case (a.Claim.Family == IPv4) != ip.Is4():
-		return fmt.Errorf("IPAddress %s: %s is not an %s address: check the family of pool %s", a.Claim.Name, ip, a.Claim.Family, a.Claim.Pool.Name)
-	case a.Gateway.IsValid() && a.Gateway.Is4() != ip.Is4():
-		return fmt.Errorf("IPAddress %s: gateway %s is of another family than %s: check pool %s", a.Claim.Name, a.Gateway, ip, a.Claim.Pool.Name)
-	case ip == a.Gateway:
-		return fmt.Errorf("IPAddress %s: %s is the gateway's own address: exclude it from pool %s", a.Claim.Name, ip, a.Claim.Pool.Name)
-	case ip.IsUnspecified() || ip.IsMulticast() || ip.IsLoopback():
-		return fmt.Errorf("IPAddress %s: %s cannot be a machine's address: correct pool %s", a.Claim.Name, ip, a.Claim.Pool.Name)
-	case hasHostBits(a.Prefix) && ip == a.Prefix.Masked().Addr():
-		return fmt.Errorf("IPAddress %s: %s stands for the network %s: exclude it from pool %s", a.Claim.Name, ip, a.Prefix.Masked(), a.Claim.Pool.Name)
-	case hasHostBits(a.Prefix) && ip.Is4() && ip == broadcast(a.Prefix):
-		return fmt.Errorf("IPAddress %s: %s is the broadcast address of %s: exclude it from pool %s", a.Claim.Name, ip, a.Prefix.Masked(), a.Claim.Pool.Name)
+func addressingOf(device v1beta1.NetworkDevice, family Family) addressing {
+	from := addressing{AddressSource: device.IPv4.AddressSource, method: string(device.IPv4.Method)}
+	if family == IPv6 {
+		from = addressing{AddressSource: device.IPv6.AddressSource, method: string(device.IPv6.Method), prefix: device.IPv6.Prefix}
 	}
-	return nil
+	if from.method == "" && (from.PoolRef.Name != "" || len(from.AdditionalPoolRefs) > 0) {
+		from.method = methodPool // the API server's default, for objects that did not pass it
+	}
+	return from
 }
 
-// hasHostBits reports whether the network is large enough to have a network address of its own: a /31 and a /32 have
-// none (RFC 3021), nor have a /127 and a /128 (RFC 6164).
-func hasHostBits(prefix netip.Prefix) bool {
-	return prefix.Addr().BitLen()-prefix.Bits() >= 2
-}
-
-func broadcast(prefix netip.Prefix) netip.Addr {
-	bytes := prefix.Masked().Addr().As4()
-	for bit := prefix.Bits(); bit < 32; bit++ {
-		bytes[bit/8] |= 1 << (7 - bit%8)
-	}
-	return netip.AddrFrom4(bytes)
-}
+// isAutomatic reports whether the guest gets its addresses, and its router, from the network.
+func (a addressing) isAutomatic() bool { return a.method == methodDHCP || a.method == methodSLAAC }

@@ -2,11 +2,9 @@ package network_test
 
 import (
 	"fmt"
-	"net"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
@@ -138,35 +136,4 @@ func TestAGuestWithMoreThanTenDevicesRoutesOverTheLowestNumber(t *testing.T) {
 			t.Errorf("routes of %s (-want +got):\n%s", name, diff)
 		}
 	}
-}
-
-func TestAMACAddressFollowsFromIdentityAndDevice(t *testing.T) {
-	if diff := cmp.Diff([]string{mac0, mac1}, []string{lower(t, "net0"), lower(t, "net1")}); diff != "" {
-		t.Errorf("MAC addresses (-want +got):\n%s", diff)
-	}
-}
-
-func lower(t *testing.T, device string) string {
-	t.Helper()
-	mac, err := net.ParseMAC(network.MAC(uuid, device))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return mac.String()
-}
-
-func TestEveryMACAddressIsUnicastAndLocallyAdministered(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		id, device := rapid.String().Draw(t, "uuid"), rapid.StringMatching(`net[0-9]{1,2}`).Draw(t, "device")
-		text := network.MAC(proxmox.SMBIOSUUID(id), device)
-		mac, err := net.ParseMAC(text)
-		switch {
-		case err != nil || len(mac) != 6:
-			t.Fatalf("%q is no MAC address: %v", text, err)
-		case mac[0]&0x03 != 0x02:
-			t.Fatalf("%s is not a locally administered unicast address", text)
-		case text != network.MAC(proxmox.SMBIOSUUID(id), device):
-			t.Fatal("the same device got another address")
-		}
-	})
 }

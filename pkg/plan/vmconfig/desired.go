@@ -126,7 +126,7 @@ var deviceModels = []string{ //nolint:gochecknoglobals // a constant list
 }
 
 func encodeDevice(uuid proxmox.SMBIOSUUID, device v1beta1.NetworkDevice, observed string) string {
-	properties := Properties{{string(device.Model), network.MAC(uuid, device.Name)}}
+	properties := Properties{{string(device.Model), network.DeviceMAC(uuid, device)}}
 	for _, property := range ParseProperties(observed) {
 		ours := slices.Contains(deviceModels, property.Key) || slices.Contains([]string{"", "model", "macaddr", "bridge", "tag"}, property.Key)
 		if !ours {
