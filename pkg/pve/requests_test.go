@@ -12,6 +12,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ type request struct {
 func task(upid proxmox.UPID, err error) (any, error) { return string(upid), err }
 
 func requests() []request {
-	return append(reads(), writes()...)
+	return slices.Concat(reads(), firewallReads(), writes(), firewallWrites())
 }
 
 func reads() []request {
