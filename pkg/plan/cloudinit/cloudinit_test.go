@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
@@ -52,54 +51,6 @@ func write(t *testing.T, name string, text []byte) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// convert has cloud-init render a network config for a guest of one kind and returns the file that it wrote.
-func convert(t *testing.T, g guest, renderer, file string) string {
-	t.Helper()
-	source, target := write(t, "network-config", []byte(seedOf(t, g).NetworkConfig)), t.TempDir()
-	run(t, "devel", "net-convert", "--network-data", source, "--kind", "yaml", "--directory", target, "--distro", "debian", "--output-kind", renderer)
-	text, err := os.ReadFile(filepath.Join(target, file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-func TestCloudInitRendersTheNetworkConfigForNetplan(t *testing.T) {
-	for _, g := range guests() {
-		t.Run(g.name, func(t *testing.T) {
-			var got struct{ Network network.Config }
-			if err := yaml.UnmarshalStrict([]byte(convert(t, g, "netplan", "etc/netplan/50-cloud-init.yaml")), &got); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(g.config(), got.Network); diff != "" {
-				t.Errorf("network config (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestCloudInitRendersTheNetworkConfigForNetworkd(t *testing.T) {
-	for _, g := range guests() {
-		t.Run(g.name, func(t *testing.T) {
-			for device, ethernet := range g.config().Ethernets {
-				text := convert(t, g, "networkd", "etc/systemd/network/10-cloud-init-"+device+".network")
-				want := []string{"MACAddress=" + ethernet.Match.MACAddress}
-				for _, address := range ethernet.Addresses {
-					want = append(want, "Address="+address)
-				}
-				for _, route := range ethernet.Routes {
-					want = append(want, "Gateway="+route.Via)
-				}
-				for _, line := range want {
-					if !strings.Contains(text, line+"\n") {
-						t.Errorf("%s lacks %q:\n%s", device, line, text)
-					}
-				}
-			}
-		})
-	}
 }
 
 func TestCloudInitRendersTheInstanceIDIntoUserData(t *testing.T) {

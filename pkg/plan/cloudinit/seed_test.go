@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
-	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -24,49 +22,6 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 const uuid = proxmox.SMBIOSUUID("8d1ab5f6-59f1-4a3e-9a0b-0d6f2a5b7c11")
-
-// guest is a machine's network as a user and the IPAM providers describe it. Its name is that of its golden files.
-type guest struct {
-	name      string
-	dns       v1beta1.DNS
-	addresses []network.Address
-}
-
-func given(device, prefix, gateway string) network.Address {
-	address := network.Address{Prefix: netip.MustParsePrefix(prefix)}
-	address.Claim = network.Claim{Device: device, Family: network.IPv6}
-	if address.Prefix.Addr().Is4() {
-		address.Claim.Family = network.IPv4
-	}
-	if gateway != "" {
-		address.Gateway = netip.MustParseAddr(gateway)
-	}
-	return address
-}
-
-func guests() []guest {
-	dns := v1beta1.DNS{Nameservers: []string{"10.0.0.2", "fd00::2"}, SearchDomains: []string{"lab.example", "example"}}
-	return []guest{
-		{"static-v4", v1beta1.DNS{}, []network.Address{given("net0", "10.0.0.5/24", "10.0.0.1")}},
-		{"static-v4-dns", dns, []network.Address{given("net0", "10.0.0.5/24", "10.0.0.1")}},
-		{"static-v4-no-gateway", v1beta1.DNS{}, []network.Address{given("net0", "10.0.0.5/24", "")}},
-		{"static-v6", dns, []network.Address{given("net0", "fd00::5/64", "fd00::1")}},
-		{"dual-stack", dns, []network.Address{given("net0", "10.0.0.5/24", "10.0.0.1"), given("net0", "fd00::5/64", "fe80::1")}},
-		{"two-devices", dns, []network.Address{
-			given("net0", "10.0.0.5/24", "10.0.0.1"), given("net1", "192.168.7.5/24", "192.168.7.1"), given("net1", "fd07::5/64", "fd07::1"),
-		}},
-	}
-}
-
-func (g guest) config() network.Config {
-	spec := v1beta1.Network{DNS: g.dns}
-	for _, address := range g.addresses {
-		if len(spec.Devices) == 0 || spec.Devices[len(spec.Devices)-1].Name != address.Claim.Device {
-			spec.Devices = append(spec.Devices, v1beta1.NetworkDevice{Name: address.Claim.Device})
-		}
-	}
-	return network.NewConfig(uuid, spec, g.addresses)
-}
 
 func seedOf(t *testing.T, g guest) cloudinit.Seed {
 	t.Helper()
@@ -106,6 +61,9 @@ func golden(t *testing.T, name, got string) {
 
 func TestTheNetworkConfigReadsBackAsItWas(t *testing.T) {
 	for _, g := range guests() {
+		if g.spec.ConfigVersion == 1 {
+			continue // nothing reads version 1 but cloud-init
+		}
 		t.Run(g.name, func(t *testing.T) {
 			var got network.Config
 			if err := yaml.UnmarshalStrict([]byte(seedOf(t, g).NetworkConfig), &got); err != nil {

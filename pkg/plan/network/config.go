@@ -83,9 +83,17 @@ type Nameservers struct {
 	Search    []string `json:"search,omitempty"`
 }
 
-func nameservers(dns v1beta1.DNS) *Nameservers {
-	if len(dns.Nameservers) == 0 && len(dns.SearchDomains) == 0 {
+// nameservers is a device's name resolution. Search domains alone get the name servers of all devices, since cloud-init 22.4
+// drops domains without servers.
+func nameservers(device, all v1beta1.DNS) *Nameservers {
+	if len(device.Nameservers) == 0 && len(device.SearchDomains) == 0 {
+		device = all
+	}
+	if len(device.Nameservers) == 0 {
+		device.Nameservers = all.Nameservers
+	}
+	if len(device.Nameservers) == 0 && len(device.SearchDomains) == 0 {
 		return nil
 	}
-	return &Nameservers{Addresses: dns.Nameservers, Search: dns.SearchDomains}
+	return &Nameservers{Addresses: device.Nameservers, Search: device.SearchDomains}
 }

@@ -49,10 +49,7 @@ func newEthernet(uuid proxmox.SMBIOSUUID, device v1beta1.NetworkDevice, dns v1be
 		DHCP4:       addressingOf(device, IPv4).method == methodDHCP,
 		DHCP6:       addressingOf(device, IPv6).method == methodDHCP,
 		AcceptRA:    addressingOf(device, IPv6).isAutomatic(),
-		Nameservers: nameservers(device.DNS),
-	}
-	if ethernet.Nameservers == nil {
-		ethernet.Nameservers = nameservers(dns)
+		Nameservers: nameservers(device.DNS, dns),
 	}
 	if device.MTU > inheritMTU {
 		ethernet.MTU = device.MTU

@@ -93,7 +93,9 @@ func TestTheSameMACAddressTwiceIsFound(t *testing.T) {
 		{"not among different ones", []network.Card{card("a", "net0", "1"), card("a", "net1", "2")}, []network.Card{card("b", "net0", "3")}, nil},
 		{"within the machine", []network.Card{card("a", "net0", "1"), card("a", "net1", "1")}, nil, []network.Card{card("a", "net1", "1"), card("a", "net0", "1")}},
 		{
-			"with another machine", []network.Card{card("a", "net0", "1"), card("a", "net1", "2")}, []network.Card{card("b", "net5", "2")},
+			"with another machine",
+			[]network.Card{card("a", "net0", "1"), card("a", "net1", "2")},
+			[]network.Card{card("b", "net5", "2")},
 			[]network.Card{card("a", "net1", "2"), card("b", "net5", "2")},
 		},
 		{"not among the others alone", []network.Card{card("a", "net0", "1")}, []network.Card{card("b", "net0", "2"), card("c", "net0", "2")}, nil},
@@ -115,7 +117,8 @@ func TestCardsAreTheDevicesByNumber(t *testing.T) {
 	spec := devices(device("net10", "", ""), device("net1", "", ""), v1beta1.NetworkDevice{Name: "net0", MACAddress: "bc:24:11:00:00:01"})
 	got := network.Cards("worker-1", uuid, spec)
 	want := []network.Card{
-		{Machine: "worker-1", Device: "net0", MAC: "BC:24:11:00:00:01"}, {Machine: "worker-1", Device: "net1", MAC: strings.ToUpper(mac1)},
+		{Machine: "worker-1", Device: "net0", MAC: "BC:24:11:00:00:01"},
+		{Machine: "worker-1", Device: "net1", MAC: strings.ToUpper(mac1)},
 		{Machine: "worker-1", Device: "net10", MAC: network.MAC(uuid, "net10")},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

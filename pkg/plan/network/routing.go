@@ -93,7 +93,7 @@ func overrides(from addressing, isDefault bool) *DHCPOverrides {
 // routes to ::/0 see Gateway6; that says nothing of metrics and tables.
 func (e *Ethernet) setGateway(router Address, metric *int32, table int32) {
 	gateway := router.Gateway
-	isFar := !gateway.IsLinkLocalUnicast() && !router.Prefix.Contains(gateway)
+	isFar := (gateway.Is4() || !gateway.IsLinkLocalUnicast()) && !router.Prefix.Contains(gateway)
 	if gateway.Is6() && metric == nil && table == 0 && !isFar {
 		e.Gateway6 = gateway.String()
 		return

@@ -32,15 +32,27 @@ func TestTheStaticAddresses(t *testing.T) {
 		have []network.Address
 		want []string
 	}{
-		{"by device and family, whatever order they came in", uuid, devices(device("net2", "p", ""), device("net0", "p", "p")),
-			[]network.Address{storage, six, four, more}, []string{"10.0.0.5/24 10.0.0.1", "10.1.0.5/24 10.1.0.1", "fd00::5/64 fd00::1", "10.2.0.5/24 invalid IP"}},
-		{"with another gateway than the pool's, for the first", uuid, devices(with(device("net0", "p", ""), gateway("10.0.0.254"))),
-			[]network.Address{four, more}, []string{"10.0.0.5/24 10.0.0.254", "10.1.0.5/24 10.1.0.1"}},
-		{"with a made one", uuid, devices(device("net0", "p", ""), eui64("net1", "2001:db8::/64", "fe80::1")),
-			[]network.Address{four}, []string{"10.0.0.5/24 10.0.0.1", "2001:db8::1431:93ff:fe8f:38df/64 fe80::1"}},
+		{
+			"by device and family, whatever order they came in", uuid, devices(device("net2", "p", ""), device("net0", "p", "p")),
+			[]network.Address{storage, six, four, more},
+			[]string{"10.0.0.5/24 10.0.0.1", "10.1.0.5/24 10.1.0.1", "fd00::5/64 fd00::1", "10.2.0.5/24 invalid IP"},
+		},
+		{
+			"with another gateway than the pool's, for the first", uuid, devices(with(device("net0", "p", ""), gateway("10.0.0.254"))),
+			[]network.Address{four, more},
+			[]string{"10.0.0.5/24 10.0.0.254", "10.1.0.5/24 10.1.0.1"},
+		},
+		{
+			"with a made one", uuid, devices(device("net0", "p", ""), eui64("net1", "2001:db8::/64", "fe80::1")),
+			[]network.Address{four},
+			[]string{"10.0.0.5/24 10.0.0.1", "2001:db8::1431:93ff:fe8f:38df/64 fe80::1"},
+		},
 		{"without one that is made of what is not known yet", "", devices(eui64("net1", "2001:db8::/64", "")), nil, nil},
-		{"with one that is made of a MAC address that is given", "", devices(with(eui64("net1", "2001:db8::/64", ""), func(d *v1beta1.NetworkDevice) { d.MACAddress = "bc:24:11:00:00:01" })),
-			nil, []string{"2001:db8::be24:11ff:fe00:1/64 invalid IP"}},
+		{
+			"with one that is made of a MAC address that is given", "", devices(with(eui64("net1", "2001:db8::/64", ""), func(d *v1beta1.NetworkDevice) { d.MACAddress = "bc:24:11:00:00:01" })),
+			nil,
+			[]string{"2001:db8::be24:11ff:fe00:1/64 invalid IP"},
+		},
 		{"none of devices that are gone", uuid, devices(device("net1", "p", "")), []network.Address{four}, nil},
 	}
 	for _, c := range cases {

@@ -73,12 +73,15 @@ func (e Ethernet) version1() []entry1 {
 	if e.Nameservers == nil {
 		return []entry1{device}
 	}
-	for i, subnet := range device.Subnets {
-		if subnet.Address != "" {
-			device.Subnets[i].Nameservers, device.Subnets[i].Search = e.Nameservers.Addresses, e.Nameservers.Search
-			return []entry1{device}
-		}
+	isStatic := func(s subnet1) bool { return s.Address != "" }
+	if len(device.Subnets) > 0 {
+		at := &device.Subnets[max(0, slices.IndexFunc(device.Subnets, isStatic))]
+		at.Nameservers, at.Search = e.Nameservers.Addresses, e.Nameservers.Search
 	}
+	if slices.ContainsFunc(device.Subnets, isStatic) {
+		return []entry1{device}
+	}
+	// For networkd. netplan gets none of it.
 	return []entry1{device, {Type: "nameserver", Interface: e.SetName, Address: e.Nameservers.Addresses, Search: e.Nameservers.Search}}
 }
 
