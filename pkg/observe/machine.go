@@ -42,7 +42,7 @@ func (o *Observer) Machine(ctx context.Context, subject MachineSubject) (plan.Ma
 func (o *Observer) known(subject MachineSubject) plan.Machine {
 	object := subject.ProxmoxMachine
 	machine := plan.Machine{
-		Name: object.Name, Spec: object.Spec, Deleting: !object.DeletionTimestamp.IsZero(),
+		Name: object.Name, Namespace: object.Namespace, Spec: object.Spec, Deleting: !object.DeletionTimestamp.IsZero(),
 		SeedRemoved: ptr.Deref(object.Status.SeedRemoved, false), Bootstrapped: bootstrapped(subject),
 		HostGone: proxmox.NodeName(object.Annotations[v1beta1.HostGoneAnnotation]),
 	}
@@ -51,6 +51,7 @@ func (o *Observer) known(subject MachineSubject) plan.Machine {
 		machine.FailureDomain = subject.Machine.Spec.FailureDomain
 	}
 	if subject.Cluster != nil {
+		machine.Cluster = subject.Cluster.Name
 		machine.ClusterReady = ptr.Deref(subject.Cluster.Status.Initialization.InfrastructureProvisioned, false)
 	}
 	return machine

@@ -147,7 +147,20 @@ func (s *vmSight) fromConfig(ctx context.Context) (plan.VM, error) {
 // notes alone, and people edit notes. A name proves nothing, but it is reason enough not to make a second VM.
 func (s *vmSight) mayBeUnmarked(config vmconfig.Config) bool {
 	machine := s.subject.ProxmoxMachine
-	return machine.Spec.ProviderID == "" && config["name"] == machine.Name && !vmconfig.IsMarked(config)
+	return machine.Spec.ProviderID == "" && config["name"] == s.subject.vmName() && !vmconfig.IsMarked(config)
+}
+
+// vmName is the name that the VM is given.
+func (s MachineSubject) vmName() string {
+	desired := vmconfig.Desired{Machine: s.ProxmoxMachine.Name, Namespace: s.ProxmoxMachine.Namespace, Spec: s.ProxmoxMachine.Spec}
+	if s.Cluster != nil {
+		desired.Cluster = s.Cluster.Name
+	}
+	name, err := desired.Name()
+	if err != nil { // it was not made with such a name
+		return s.ProxmoxMachine.Name
+	}
+	return name
 }
 
 func (s *vmSight) keep(config pve.VMConfig) (vmconfig.Config, proxmox.Digest) {

@@ -48,8 +48,8 @@ func TestWhatAnActionAsksFor(t *testing.T) {
 		{
 			"a change of the config that was read", machine(cloned),
 			plan.Configure{VM: on("pve1"), Digest: "d1", Change: vmconfig.Change{Set: map[string]string{
-				"cores": "2", "sockets": "1", "memory": "4096", "smbios1": "uuid=" + string(uuid), "tags": "capve-" + string(uuid),
-				"ide2": string(seedVolume) + ",media=cdrom", "net0": "virtio=" + network.MAC(uuid, "net0") + ",firewall=1,bridge=vmbr0",
+				"cores": "2", "memory": "4096", "smbios1": "uuid=" + string(uuid), "tags": "capve-" + string(uuid),
+				"ide2": string(seedVolume) + ",media=cdrom", "net0": "virtio=" + network.MAC(uuid, "net0") + ",bridge=vmbr0,firewall=1",
 			}}},
 		},
 		{"an absolute size, which can be asked for twice", machine(configured), plan.Resize{VM: on("pve1"), Disk: "scsi0", Size: 20 * gib, Digest: "d2"}},

@@ -97,11 +97,15 @@ func clone(m Machine) Decision {
 	if m.CloneSlot.Full != "" {
 		return Wait{Reason: Reason{WaitingForCloneSlot, m.CloneSlot.Full}, After: slotAgain}
 	}
-	r, template := m.Spec.Reservation, m.Spec.Source.Template
+	r, template, desired := m.Spec.Reservation, m.Spec.Source.Template, desired(m)
+	name, err := desired.Name()
+	if err != nil {
+		return Stalled{Reason{InvalidConfiguration, err.Error()}}
+	}
 	return Do{
 		Clone{
 			VM: virtualMachine(m), Source: proxmox.VMID(r.SourceVMID), SourceNode: proxmox.NodeName(r.SourceNode),
-			Name: m.Name, Description: vmconfig.Description(m.Name, proxmox.SMBIOSUUID(r.UUID)),
+			Name: name, Description: desired.Description(),
 			Pool: proxmox.PoolID(m.Spec.Pool), Mode: template.CloneMode, Storage: proxmox.StorageID(template.Storage),
 			Place: m.CloneSlot.Place,
 		},

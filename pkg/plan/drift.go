@@ -60,7 +60,9 @@ func Drift(m Machine) (Differences, bool) {
 			found = append(found, Difference{field, wanted, is})
 		}
 	}
-	note("name", m.Name, listing.Name)
+	if name, err := desired(m).Name(); err == nil {
+		note("name", name, listing.Name)
+	}
 	note("cpu", count(wantedCPUs(m), "CPU"), count(listing.CPUs, "CPU"))
 	note("memory", fmt.Sprintf("%d MiB", m.Spec.Memory.SizeMiB), fmt.Sprintf("%d MiB", listing.Memory/proxmox.MiB(1).Bytes()))
 	if tag := vmconfig.IdentityTag(proxmox.SMBIOSUUID(m.Spec.Reservation.UUID)); !slices.Contains(listing.Tags, tag) {

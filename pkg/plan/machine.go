@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
@@ -53,8 +54,9 @@ func awaitTask(m Machine) Decision {
 func taskReason(task Task) Reason {
 	codes := map[string]Reason{
 		"qmclone":   {Cloning, "cloning the template"},
+		"qmconfig":  {Configuring, "configuring the VM, with disks to make"},
 		"imgcopy":   {UploadingSeed, "uploading the seed ISO with the bootstrap data"},
-		"resize":    {Resizing, "growing the boot disk"},
+		"resize":    {Resizing, "growing a disk"},
 		"qmstart":   {Starting, "starting the VM"},
 		"hastart":   {Starting, "asking the HA manager to start the VM"},
 		"qmstop":    {Stopping, "stopping the VM"},
@@ -107,6 +109,9 @@ func holdAddresses(m Machine) Decision {
 func reserve(m Machine) Decision {
 	if m.Spec.Reservation.UUID != "" {
 		return nil
+	}
+	if misfits := desired(m).Misfits(nil); len(misfits) > 0 {
+		return Stalled{Reason{InvalidConfiguration, strings.Join(misfits, "; ")}}
 	}
 	choice, refusals, found := placement.Place(request(m), m.Candidates.Hosts)
 	if !found {
@@ -215,7 +220,11 @@ func configure(m Machine) Decision {
 	if m.VM.Power == PowerRunning || m.Spec.ProviderID != "" {
 		return nil
 	}
-	change := vmconfig.Diff(desired(m), m.VM.Config)
+	desired := desired(m)
+	if misfits := desired.Misfits(m.VM.Config); len(misfits) > 0 {
+		return Stalled{Reason{InvalidConfiguration, strings.Join(misfits, "; ")}}
+	}
+	change := vmconfig.Diff(desired, m.VM.Config)
 	if change.Empty() {
 		return nil
 	}
@@ -228,29 +237,29 @@ func configure(m Machine) Decision {
 func desired(m Machine) vmconfig.Desired {
 	uuid := proxmox.SMBIOSUUID(m.Spec.Reservation.UUID)
 	return vmconfig.Desired{
-		UUID: uuid, Name: m.Name, CPU: m.Spec.CPU, Memory: m.Spec.Memory, Network: m.Spec.Network,
+		UUID: uuid, Machine: m.Name, Cluster: m.Cluster, Namespace: m.Namespace, Spec: m.Spec,
 		Seed: vmconfig.SeedVolume(proxmox.StorageID(m.Spec.Reservation.SeedStorage), uuid),
 	}
 }
 
-// resize grows the boot disk.
+// resize grows the disks that are smaller than asked for, one at a time.
 func resize(m Machine) Decision {
-	wanted := proxmox.GiB(m.Spec.Disks.Boot.SizeGiB).Bytes()
-	if m.VM.Power == PowerRunning || m.Spec.ProviderID != "" || wanted == 0 {
+	if m.VM.Power == PowerRunning || m.Spec.ProviderID != "" {
 		return nil
 	}
-	disk, found := m.VM.Config.BootDisk()
-	if !found {
+	if _, found := m.VM.Config.BootDisk(); !found && m.Spec.Disks.Boot.SizeGiB != 0 {
 		return Stalled{Reason{NoBootDisk, fmt.Sprintf(
 			"VM %d has no boot disk to grow to %d GiB: its template %d has none; leave out disks.boot or use a template with a disk",
 			m.Spec.Reservation.VMID, m.Spec.Disks.Boot.SizeGiB, m.Spec.Reservation.SourceVMID)}}
 	}
-	if disk.Size >= wanted {
+	growths := desired(m).Growths(m.VM.Config)
+	if len(growths) == 0 {
 		return nil
 	}
+	growth := growths[0]
 	return Do{
-		Resize{VM: virtualMachine(m), Disk: disk.Key, Size: wanted, Digest: m.VM.Digest},
-		Reason{Resizing, fmt.Sprintf("growing disk %s of VM %d to %d GiB", disk.Key, m.Spec.Reservation.VMID, m.Spec.Disks.Boot.SizeGiB)},
+		Resize{VM: virtualMachine(m), Disk: growth.Key, Size: growth.Size, Digest: m.VM.Digest},
+		Reason{Resizing, fmt.Sprintf("growing disk %s of VM %d to %d GiB", growth.Key, m.Spec.Reservation.VMID, growth.Size/proxmox.GiB(1).Bytes())},
 	}
 }
 

@@ -13,9 +13,11 @@ import (
 
 // Machine is the snapshot that a machine's step is planned from: what is asked for and what was observed in one pass.
 type Machine struct {
-	// Name is the ProxmoxMachine's name, which is also the VM's and the guest's host name.
+	// Name is the ProxmoxMachine's name, which is also the guest's host name.
 	Name string
-	Spec v1beta1.ProxmoxMachineSpec
+	// Namespace is the ProxmoxMachine's, and Cluster the name of the Cluster that it belongs to.
+	Namespace, Cluster string
+	Spec               v1beta1.ProxmoxMachineSpec
 	// Deleting says that the ProxmoxMachine is on its way out.
 	Deleting bool
 	// ClusterReady says that the cluster's infrastructure is provisioned.

@@ -31,6 +31,7 @@ const (
 	Unmarked                = "Unmarked"
 	VirtualMachineGone      = "VirtualMachineGone"
 	NoBootDisk              = "NoBootDisk"
+	InvalidConfiguration    = "InvalidConfiguration"
 
 	Stopping           = "Stopping"
 	Destroying         = "Destroying"

@@ -152,6 +152,14 @@ func writes() []request {
 				"digest": {"2a80efddcff5f83378ae34e35f76a5ffd611fde5"},
 			},
 		}, {
+			name: "update config in a task", send: func(ctx context.Context, c *pve.Client) (any, error) {
+				return task(c.UpdateConfigInTask(ctx, pve.ConfigUpdate{
+					VM: vm101, Set: map[string]string{"scsi1": "local-lvm:20,serial=data"}, Delete: []string{"net1"}, Digest: "2a80efddcff5f83378ae34e35f76a5ffd611fde5",
+				}))
+			},
+			line: "POST /nodes/pve1/qemu/101/config", data: `"` + upid + `"`, want: upid,
+			form: url.Values{"scsi1": {"local-lvm:20,serial=data"}, "delete": {"net1"}, "digest": {"2a80efddcff5f83378ae34e35f76a5ffd611fde5"}},
+		}, {
 			name: "resize", send: func(ctx context.Context, c *pve.Client) (any, error) {
 				return task(c.ResizeDisk(ctx, pve.ResizeRequest{VM: vm101, Disk: "scsi0", Size: proxmox.GiB(32).Bytes()}))
 			},

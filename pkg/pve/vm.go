@@ -185,6 +185,20 @@ func (c *Client) UpdateConfig(ctx context.Context, update ConfigUpdate) error {
 	return err
 }
 
+// UpdateConfigInTask starts the task that changes the config: PVE makes disks in no other way. The task fails on a digest that
+// does not match.
+func (c *Client) UpdateConfigInTask(ctx context.Context, update ConfigUpdate) (proxmox.UPID, error) {
+	call, err := update.VM.call(http.MethodPost, "/config")
+	if err == nil {
+		call.wantTask = true
+		for key, value := range update.Set {
+			call.params[key] = []string{value}
+		}
+		call.set("delete", strings.Join(update.Delete, ",")).set("digest", string(update.Digest))
+	}
+	return task(c.submit(ctx, call, err))
+}
+
 // ResizeRequest grows a disk.
 type ResizeRequest struct {
 	VM VMRef

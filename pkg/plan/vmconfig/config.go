@@ -1,7 +1,6 @@
 package vmconfig
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,15 +21,6 @@ const (
 
 // IdentityTag returns the tag that marks the VM with the identity.
 func IdentityTag(uuid proxmox.SMBIOSUUID) string { return TagPrefix + string(uuid) }
-
-// Description returns the description of a VM: for people what it is, for us the marker. It is set at the clone, before
-// SMBIOS and tags can be. The second line is ours; people may add others.
-func Description(machine string, uuid proxmox.SMBIOSUUID) string {
-	return fmt.Sprintf("Cluster API machine %s, managed by CAPVE.\n\n%s%s\n", machine, markerPrefix, uuid)
-}
-
-// Marker returns the line of a description that marks the VM with the identity.
-func Marker(uuid proxmox.SMBIOSUUID) string { return markerPrefix + string(uuid) }
 
 // IsMarked reports whether a config carries the marker of any machine, in its description or tags.
 func IsMarked(config Config) bool {
@@ -83,27 +73,29 @@ type Disk struct {
 // BootDisk returns the disk that the VM boots from: the first disk in the boot order, else the one that `bootdisk` names,
 // else the first one on the first bus.
 func (c Config) BootDisk() (Disk, bool) {
-	for _, key := range c.bootCandidates() {
-		if value, present := c[key]; present && isDisk(value) {
-			return Disk{Key: key, Size: ParseSize(ParseProperties(value).Get("size"))}, true
+	order := ParseProperties(c["boot"]).Get("order")
+	named := strings.FieldsFunc(order, func(r rune) bool { return r == ';' || r == ' ' })
+	for _, key := range append(named, c["bootdisk"]) {
+		if isDriveKey(key) && c.hasDisk(key) {
+			return c.disk(key), true
+		}
+	}
+	for number := range 31 {
+		for _, bus := range []string{"scsi", "virtio", "sata", "ide"} {
+			if key := bus + strconv.Itoa(number); c.hasDisk(key) {
+				return c.disk(key), true
+			}
 		}
 	}
 	return Disk{}, false
 }
 
-func (c Config) bootCandidates() []string {
-	order := ParseProperties(c["boot"]).Get("order")
-	candidates := strings.FieldsFunc(order, func(r rune) bool { return r == ';' || r == ' ' })
-	if c["bootdisk"] != "" {
-		candidates = append(candidates, c["bootdisk"])
-	}
-	for number := range 31 {
-		for _, bus := range []string{"scsi", "virtio", "sata", "ide"} {
-			candidates = append(candidates, bus+strconv.Itoa(number))
-		}
-	}
-	return slices.DeleteFunc(candidates, func(key string) bool { return !isDriveKey(key) })
+func (c Config) hasDisk(key string) bool {
+	value, present := c[key]
+	return present && isDisk(value)
 }
+
+func (c Config) disk(key string) Disk { return Disk{Key: key, Size: diskSize(c[key])} }
 
 // DiskVolumes returns the volumes of the disks, cloud-init drives and EFI and TPM state, by key: what a clone copies.
 func (c Config) DiskVolumes() map[string]proxmox.VolumeID {

@@ -138,7 +138,7 @@ func TestTheDriveOfTheSeed(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, vmconfig.SeedDrive(c.config)); diff != "" {
+			if diff := cmp.Diff(c.want, seedDrive(c.config, "")); diff != "" {
 				t.Errorf("drive (-want +got):\n%s", diff)
 			}
 		})

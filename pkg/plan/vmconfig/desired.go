@@ -11,131 +11,167 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
-// Desired is what a VM's config has to say in the keys that we own.
+// Desired is what a VM's config has to say in the keys that we own: what is set in the spec, and the VM's identity.
 type Desired struct {
 	UUID proxmox.SMBIOSUUID
-	// Name is the VM's name, a DNS name.
-	Name    string
-	CPU     v1beta1.CPU
-	Memory  v1beta1.Memory
-	Network v1beta1.Network
+	// Machine, Cluster and Namespace name whose VM it is.
+	Machine, Cluster, Namespace string
+	// Spec is what is asked for. What is not set in it stays as the config has it.
+	Spec v1beta1.ProxmoxMachineSpec
 	// Seed is the ISO that the guest boots with.
 	Seed proxmox.VolumeID
 }
 
-// Change is what to set and what to delete in a config. The zero Change changes nothing.
-type Change struct {
-	Set    map[string]string
-	Delete []string
-}
-
-// Empty reports whether there is nothing to change.
-func (c Change) Empty() bool { return len(c.Set) == 0 && len(c.Delete) == 0 }
-
-// Apply returns the config after the change, as PVE would keep it.
-func (c Change) Apply(config Config) Config {
-	result := maps.Clone(config)
-	if result == nil {
-		result = Config{}
-	}
-	for _, key := range c.Delete {
-		delete(result, key)
-	}
-	maps.Copy(result, c.Set)
-	return result
-}
-
-// Diff returns the change that brings the observed config to the desired one. Keys and parts of keys that are not ours
-// stay: a template's firewall flag on net0, say, or its other tags.
-func Diff(desired Desired, observed Config) Change {
-	want := desired.encode(observed)
-	change := Change{Set: map[string]string{}}
-	for key, value := range want {
-		if !equal(key, observed[key], value) {
-			change.Set[key] = value
+// Encode returns the config of a VM that has nothing yet: every value that is asked for.
+func (d Desired) Encode() Config {
+	config := Config{}
+	for _, want := range d.wants(nil) {
+		if value := want.in(config[want.Key]); value != "" {
+			config[want.Key] = value
 		}
-	}
-	for key := range observed {
-		_, kept := want[key]
-		if !kept && (isIndexed(key, "net") || isDriveKey(key) && isCloudInit(observed[key])) {
-			change.Delete = append(change.Delete, key)
-		}
-	}
-	slices.Sort(change.Delete)
-	return change
-}
-
-// equal compares two values of a key as PVE does: the order of a property string's parts and of tags says nothing.
-func equal(key, observed, wanted string) bool {
-	switch {
-	case key == "description":
-		return strings.TrimRight(observed, "\n") == strings.TrimRight(wanted, "\n")
-	case key == "tags":
-		return slices.Equal(slices.Sorted(slices.Values(Tags(observed))), slices.Sorted(slices.Values(Tags(wanted))))
-	case isDriveKey(key): // PVE adds the size of what is in the drive
-		return volumeOf(observed) == volumeOf(wanted) && isDisk(observed) == isDisk(wanted)
-	case isIndexed(key, "net") || key == "smbios1":
-		return sortedProperties(observed) == sortedProperties(wanted)
-	}
-	return observed == wanted
-}
-
-func sortedProperties(text string) string {
-	properties := ParseProperties(text)
-	slices.SortFunc(properties, func(a, b Property) int { return strings.Compare(a.Key+"="+a.Value, b.Key+"="+b.Value) })
-	return properties.String()
-}
-
-// encode gives the desired values of the keys that we own, on top of what is there.
-func (d Desired) encode(observed Config) Config {
-	config := Config{
-		"name":    d.Name,
-		"sockets": strconv.Itoa(int(d.CPU.Sockets)),
-		"cores":   strconv.Itoa(int(d.CPU.Cores)),
-		"memory":  strconv.Itoa(int(d.Memory.SizeMiB)),
-		"smbios1": ParseProperties(observed["smbios1"]).With("uuid", string(d.UUID)).String(),
-		"tags":    withTag(observed["tags"], IdentityTag(d.UUID)),
-	}
-	if !observed.describes(d.UUID) {
-		config["description"] = Description(d.Name, d.UUID)
-	}
-	for _, device := range d.Network.Devices {
-		config[device.Name] = encodeDevice(d.UUID, device, observed[device.Name])
-	}
-	if d.Seed != "" {
-		config[SeedDrive(observed)] = string(d.Seed) + ",media=cdrom"
 	}
 	return config
 }
 
-// withTag adds our tag to a list and drops identity tags that came with the template.
-func withTag(tags, tag string) string {
-	kept := slices.DeleteFunc(Tags(tags), func(t string) bool { return strings.HasPrefix(t, TagPrefix) && t != tag })
-	if !slices.Contains(kept, tag) {
-		kept = append(kept, tag)
+// wants are all that the config has to say. What the config has already decides where the seed and the boot disk are, and
+// which disks are to be made.
+func (d Desired) wants(observed Config) []want {
+	spec := d.resolved()
+	all := d.marks(observed)
+	all = append(all, made(wants(&spec, "", "", specTable), observed)...)
+	all = append(all, d.numa()...)
+	all = append(all, elements(keyed(spec.Network.Devices, func(n *v1beta1.NetworkDevice) string { return n.Name }), at("network.devices", "", "", HotplugNetwork), deviceTable, observed)...)
+	all = append(all, elements(keyed(spec.Hardware.PCIDevices, func(p *v1beta1.PCIDevice) string { return p.Name }), at("hardware.pciDevices", "", "", Reboot), pciTable, observed)...)
+	all = append(all, elements(keyed(spec.Hardware.USBDevices, func(u *v1beta1.USBDevice) string { return u.Name }), at("hardware.usbDevices", "", "", HotplugUSB), usbTable, observed)...)
+	for _, port := range spec.Hardware.SerialPorts {
+		all = append(all, want{Field: at("hardware.serialPorts", port, "", Reboot), value: "socket"})
 	}
-	slices.Sort(kept)
-	return strings.Join(kept, ";")
+	all = append(all, d.disks(observed)...)
+	if drive, found := d.SeedDrive(observed); found && d.Seed != "" {
+		all = append(all, want{Field: at("bootstrap", drive, "", Replace), value: string(d.Seed) + ",media=cdrom", same: sameMedium})
+	}
+	return append(all, d.raw()...)
 }
 
-// deviceModels are the keys that give a network device's model and, as their value, its MAC address
-// (PVE::QemuServer::Network, the enum of `model`).
-var deviceModels = []string{ //nolint:gochecknoglobals // a constant list
-	"virtio", "e1000", "e1000e", "e1000-82540em", "e1000-82544gc", "e1000-82545em", "vmxnet3", "rtl8139",
-	"ne2k_isa", "ne2k_pci", "pcnet", "i82551", "i82557b", "i82559er",
-}
-
-func encodeDevice(uuid proxmox.SMBIOSUUID, device v1beta1.NetworkDevice, observed string) string {
-	properties := Properties{{string(device.Model), network.DeviceMAC(uuid, device)}}
-	for _, property := range ParseProperties(observed) {
-		ours := slices.Contains(deviceModels, property.Key) || slices.Contains([]string{"", "model", "macaddr", "bridge", "tag"}, property.Key)
-		if !ours {
-			properties = append(properties, property)
+// resolved is the spec with what it leaves to be worked out.
+func (d Desired) resolved() v1beta1.ProxmoxMachineSpec {
+	spec := d.Spec
+	spec.Network.Devices = slices.Clone(spec.Network.Devices)
+	for i := range spec.Network.Devices {
+		device := &spec.Network.Devices[i]
+		device.MACAddress, device.MACPrefix = network.DeviceMAC(d.UUID, *device), ""
+		if device.QueuesPerCPU != nil && *device.QueuesPerCPU {
+			const most = 64
+			device.Queues = min(spec.CPU.Sockets*spec.CPU.Cores, most)
 		}
+		device.QueuesPerCPU = nil
 	}
-	properties = properties.With("bridge", device.Bridge)
-	if device.VLAN != 0 {
-		properties = properties.With("tag", strconv.Itoa(int(device.VLAN)))
+	return spec
+}
+
+// marks are what says whose VM it is, and what people see of it.
+func (d Desired) marks(observed Config) []want {
+	marks := []want{
+		{Field: at("reservation.uuid", "smbios1", "uuid", Replace), value: string(d.UUID), same: sameIgnoringCase},
+		{Field: at("tags", "tags", "", Live), value: d.tags(observed["tags"]), same: sameSet},
+		{Field: at("description", "description", "", Live), value: d.notes(observed), same: sameLines},
 	}
-	return properties.String()
+	if name, err := d.Name(); err == nil {
+		marks = append(marks, want{Field: at("vmName", "name", "", Live), value: name})
+	}
+	return marks
+}
+
+// tags adds ours to a list and drops identity tags that came with the template.
+func (d Desired) tags(observed string) string {
+	ours := IdentityTag(d.UUID)
+	kept := slices.DeleteFunc(Tags(observed), func(t string) bool { return strings.HasPrefix(t, TagPrefix) && t != ours })
+	all := append(append(kept, d.Spec.Tags...), ours)
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ";")
+}
+
+// made turns the parts of a disk that is not there yet into one want.
+func made(parts []want, observed Config) []want {
+	var result []want
+	for _, key := range []string{"efidisk0", "tpmstate0"} {
+		isPart := func(w want) bool { return w.Key == key }
+		disk := slices.DeleteFunc(slices.Clone(parts), func(w want) bool { return !isPart(w) })
+		if len(disk) == 0 || volumeOf(observed[key]) != "" {
+			continue
+		}
+		parts = slices.DeleteFunc(parts, isPart)
+		field := at("hardware.efiDisk", key, "", Reboot)
+		if key == "tpmstate0" {
+			field.Path = "hardware.tpm"
+		} else {
+			disk = append(disk, want{Field: at("", key, "efitype", Replace), value: "4m"})
+		}
+		result = append(result, whole(field, disk))
+	}
+	return append(parts, result...)
+}
+
+// numa is switched on where what is asked for needs it.
+func (d Desired) numa() []want {
+	if _, set := d.Spec.RawConfig["numa"]; set || !needsNUMA(&d.Spec) {
+		return nil
+	}
+	return []want{{Field: at("options.hotplug", "numa", "", Reboot), value: "1", usual: "0", same: sameTruth}}
+}
+
+// element is a device with its key.
+type element[T any] struct {
+	key  string
+	item *T
+}
+
+func keyed[T any](items []T, key func(*T) string) []element[T] {
+	elements := make([]element[T], len(items))
+	for i := range items {
+		elements[i] = element[T]{key(&items[i]), &items[i]}
+	}
+	return elements
+}
+
+// elements are the wants of a list of devices: of one that is not there yet as a whole, of others by their parts.
+func elements[T any](items []element[T], list Field, rows []row[T], observed Config) []want {
+	var all []want
+	for _, element := range items {
+		field := list
+		field.Path, field.Key = list.Path+"["+element.key+"]", element.key
+		parts := wants(element.item, field.Path+".", element.key, rows)
+		if strings.TrimSpace(observed[element.key]) == "" {
+			parts = []want{whole(field, parts)}
+		}
+		all = append(all, parts...)
+	}
+	return all
+}
+
+// raw are the keys that the user set in Proxmox VE's own words.
+func (d Desired) raw() []want {
+	var all []want
+	for _, key := range slices.Sorted(maps.Keys(d.Spec.RawConfig)) {
+		if _, refused := RefusedKey(key); refused {
+			continue
+		}
+		all = append(all, want{Field: at("rawConfig["+key+"]", key, "", Reboot), value: d.Spec.RawConfig[key], same: sameProperties(key)})
+	}
+	return all
+}
+
+// sameMedium compares what is in a CD-ROM drive: Proxmox VE adds its size.
+func sameMedium(a, b string) bool { return volumeOf(a) == volumeOf(b) && isDisk(a) == isDisk(b) }
+
+// sameLines compares notes: Proxmox VE drops a newline at their end.
+func sameLines(a, b string) bool { return strings.TrimRight(a, "\n") == strings.TrimRight(b, "\n") }
+
+// number is the number at the end of a key.
+func numberOf(key string) int {
+	number, err := strconv.Atoi(strings.TrimLeft(key, "abcdefghijklmnopqrstuvwxyz"))
+	if err != nil {
+		return -1
+	}
+	return number
 }

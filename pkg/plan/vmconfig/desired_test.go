@@ -12,9 +12,12 @@ import (
 // desired is a VM with one device, changed as a case needs it.
 func desired(changes ...func(*vmconfig.Desired)) vmconfig.Desired {
 	desired := vmconfig.Desired{
-		UUID: uuid, Name: "worker-1", CPU: v1beta1.CPU{Sockets: 1, Cores: 2}, Memory: v1beta1.Memory{SizeMiB: 4096},
-		Network: v1beta1.Network{Devices: []v1beta1.NetworkDevice{{Name: "net0", Bridge: "vmbr0", Model: "virtio"}}},
-		Seed:    vmconfig.SeedVolume("local", uuid),
+		UUID: uuid, Machine: "worker-1", Cluster: "prod", Namespace: "team-a",
+		Spec: v1beta1.ProxmoxMachineSpec{
+			CPU: v1beta1.CPU{Sockets: 1, Cores: 2}, Memory: v1beta1.Memory{SizeMiB: 4096},
+			Network: v1beta1.Network{Devices: []v1beta1.NetworkDevice{{Name: "net0", Bridge: "vmbr0", Model: "virtio"}}},
+		},
+		Seed: vmconfig.SeedVolume("local", uuid),
 	}
 	for _, change := range changes {
 		change(&desired)
@@ -51,8 +54,8 @@ const mac = "36:DE:7D:5E:B3:1D"
 
 func TestAFreshCloneIsBroughtToWhatIsAsked(t *testing.T) {
 	want := vmconfig.Change{Set: map[string]string{
-		"sockets": "1", "cores": "2", "memory": "4096", "smbios1": "uuid=" + string(uuid), "tags": "base;capve-" + string(uuid) + ";k8s",
-		"net0": "virtio=" + mac + ",firewall=1,bridge=vmbr0", "ide2": "local:iso/capve-" + string(uuid) + ".iso,media=cdrom",
+		"cores": "2", "memory": "4096", "smbios1": "uuid=" + string(uuid), "tags": "base;capve-" + string(uuid) + ";k8s",
+		"net0": "virtio=" + mac + ",bridge=vmbr0,firewall=1", "ide2": "local:iso/capve-" + string(uuid) + ".iso,media=cdrom",
 	}}
 	if diff := cmp.Diff(want, vmconfig.Diff(desired(), clone())); diff != "" {
 		t.Errorf("change (-want +got):\n%s", diff)
@@ -60,9 +63,9 @@ func TestAFreshCloneIsBroughtToWhatIsAsked(t *testing.T) {
 }
 
 func TestOneKeyOfTheConfig(t *testing.T) {
-	vlan := func(d *vmconfig.Desired) { d.Network.Devices[0].VLAN = 42 }
-	e1000 := func(d *vmconfig.Desired) { d.Network.Devices[0].Model = "e1000" }
-	noDevices := func(d *vmconfig.Desired) { d.Network.Devices = nil }
+	vlan := func(d *vmconfig.Desired) { d.Spec.Network.Devices[0].VLAN = 42 }
+	e1000 := func(d *vmconfig.Desired) { d.Spec.Network.Devices[0].Model = "e1000" }
+	noDevices := func(d *vmconfig.Desired) { d.Spec.Network.Devices = nil }
 	cases := []struct {
 		name     string
 		desired  vmconfig.Desired
@@ -78,7 +81,7 @@ func TestOneKeyOfTheConfig(t *testing.T) {
 		{"tags of a template's former machine go", desired(), "tags", "base;capve-" + string(other), "base;capve-" + string(uuid)},
 		{"tags in another order stay", desired(), "tags", "k8s;capve-" + string(uuid) + ";base", "keep"},
 		{"an emptied list of tags gets ours", desired(), "tags", " ", "capve-" + string(uuid)},
-		{"a device's flags stay", desired(), "net0", "virtio=BC:24:11:1B:F6:2C,bridge=vmbr9,firewall=1,queues=4,tag=7", "virtio=" + mac + ",firewall=1,queues=4,bridge=vmbr0"},
+		{"a device's flags stay", desired(), "net0", "virtio=BC:24:11:1B:F6:2C,bridge=vmbr9,firewall=1,queues=4,tag=7", "virtio=" + mac + ",bridge=vmbr0,firewall=1,queues=4"},
 		{"a device that is as asked stays, whatever the order", desired(), "net0", "virtio=" + mac + ",bridge=vmbr0,firewall=1", "keep"},
 		{"a device gets its VLAN", desired(vlan), "net0", "virtio=" + mac + ",bridge=vmbr0", "virtio=" + mac + ",bridge=vmbr0,tag=42"},
 		{"a device's model is replaced", desired(e1000), "net0", "virtio=BC:24:11:1B:F6:2C,bridge=vmbr0", "e1000=" + mac + ",bridge=vmbr0"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,10 +42,10 @@ func drawConfig(t *rapid.T) vmconfig.Config {
 
 func drawDesired(t *rapid.T) vmconfig.Desired {
 	d := desired()
-	d.CPU.Cores, d.Memory.SizeMiB = rapid.Int32Range(1, 128).Draw(t, "cores"), rapid.Int32Range(16, 8192).Draw(t, "MiB")
-	d.Network.Devices = nil
+	d.Spec.CPU.Cores, d.Spec.Memory.SizeMiB = rapid.Int32Range(1, 128).Draw(t, "cores"), rapid.Int32Range(16, 8192).Draw(t, "MiB")
+	d.Spec.Network.Devices = nil
 	for i := range rapid.IntRange(0, 3).Draw(t, "devices") {
-		d.Network.Devices = append(d.Network.Devices, v1beta1.NetworkDevice{
+		d.Spec.Network.Devices = append(d.Spec.Network.Devices, v1beta1.NetworkDevice{
 			Name: fmt.Sprintf("net%d", i), Bridge: rapid.SampledFrom([]string{"vmbr0", "vmbr1"}).Draw(t, "bridge"),
 			Model: rapid.SampledFrom([]v1beta1.NetworkDeviceModel{"virtio", "e1000"}).Draw(t, "model"), VLAN: rapid.SampledFrom([]int32{0, 5}).Draw(t, "VLAN"),
 		})
@@ -66,11 +67,35 @@ func kept(config vmconfig.Config) vmconfig.Config {
 		after["description"] = strings.TrimSuffix(description, "\n")
 	}
 	for key, value := range after {
-		if strings.HasSuffix(value, ".iso,media=cdrom") {
-			after[key] = value + ",size=374K"
-		}
+		after[key] = keptDrive(key, value)
 	}
 	return after
+}
+
+// keptDrive is a drive as Proxmox VE keeps it: a disk that was to be made is a volume, the parts in the order of their keys,
+// and the size beside it.
+func keptDrive(key, value string) string {
+	properties := vmconfig.ParseProperties(value)
+	volume := properties.Get("")
+	storage, size, _ := strings.Cut(volume, ":")
+	if strings.HasSuffix(value, ".iso,media=cdrom") {
+		return value + ",size=374K"
+	}
+	if _, err := strconv.ParseFloat(size, 64); err != nil || strings.HasPrefix(key, "net") {
+		return value
+	}
+	format := properties.Get("format")
+	if format == "" {
+		format = "raw"
+	}
+	parts := []string{"size=" + size + "G"}
+	for _, property := range properties {
+		if property.Key != "" && property.Key != "format" && property.Key != "import-from" {
+			parts = append(parts, property.Key+"="+property.Value)
+		}
+	}
+	slices.Sort(parts)
+	return storage + ":101/vm-101-" + key + "." + format + "," + strings.Join(parts, ",")
 }
 
 func TestAppliedOnceADiffIsEmpty(t *testing.T) {
@@ -93,7 +118,7 @@ func TestADiffLeavesForeignKeysAlone(t *testing.T) {
 	ours := []string{"name", "sockets", "cores", "memory", "smbios1", "tags", "description", "net0", "net1", "net2"}
 	rapid.Check(t, func(t *rapid.T) {
 		want, observed := drawDesired(t), drawConfig(t)
-		drive := vmconfig.SeedDrive(observed)
+		drive, _ := want.SeedDrive(observed)
 		after := vmconfig.Diff(want, observed).Apply(observed)
 		for key, value := range observed {
 			if slices.Contains(ours, key) || key == drive || strings.Contains(value, "cloudinit") {

@@ -1,10 +1,13 @@
 package vmconfig
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
@@ -16,34 +19,84 @@ func SeedVolume(storage proxmox.StorageID, uuid proxmox.SMBIOSUUID) proxmox.Volu
 	return proxmox.VolumeID(string(storage) + ":iso/" + SeedFileName(uuid))
 }
 
-// SeedDrive returns the key of the drive that the seed goes into: the one that has a seed of ours or PVE's cloud-init
-// drive, which it replaces, since a guest would find two seeds; else a free one. IDE first, as every guest reads it; but
-// aarch64 has no IDE, and q35 only ide0 and ide2 (PVE::QemuServer::PCI, the machine's controllers).
-func SeedDrive(config Config) string {
-	if drive, found := drive(config, isSeed); found {
-		return drive
+// SeedDrive returns the key of the drive that the seed goes into, and whether there is one: the one that has a seed of ours or
+// PVE's cloud-init drive, which it replaces, since a guest would find two seeds; else a free one on the bus that is asked for.
+// Where none is, IDE comes first, as every guest reads it.
+func (d Desired) SeedDrive(observed Config) (string, bool) {
+	bus := d.Spec.Bootstrap.Bus
+	config := d.withDisks(observed)
+	if key, found := drive(config, isSeed); found {
+		return key, true
 	}
-	if drive, found := drive(config, isCloudInit); found {
-		return drive
+	if key, found := drive(config, isCloudInit); found && (bus == "" || isIndexed(key, string(bus))) {
+		return key, true
 	}
-	drives := seedDrives(config)
-	for _, key := range drives {
+	for _, key := range seedDrives(bus, d.machine(config)) {
 		if value, taken := config[key]; !taken || volumeOf(value) == "none" {
-			return key
+			return key, true
 		}
 	}
-	return drives[len(drives)-1] // a VM with 31 SCSI disks; Proxmox VE will say what it makes of it
+	return "", false
 }
 
-func seedDrives(config Config) []string {
-	var drives []string
-	if config["arch"] != "aarch64" {
-		drives = []string{"ide2", "ide0", "sata5"}
+// withDisks is the config with the disks that are to be made.
+func (d Desired) withDisks(observed Config) Config {
+	config := maps.Clone(observed)
+	if config == nil {
+		config = Config{}
+	}
+	names := make([]string, 0, len(d.Spec.Disks.Additional)+1)
+	for _, disk := range d.Spec.Disks.Additional {
+		names = append(names, disk.Name)
+	}
+	if key, found := d.bootKey(observed); found {
+		names = append(names, key)
+	}
+	for _, name := range names {
+		if !isThere(config[name]) {
+			config[name] = newDisk("new", 1)
+		}
+	}
+	return config
+}
+
+// machine is the kind of machine that the VM will be: aarch64 (also virt), q35 or pc.
+func (d Desired) machine(observed Config) string {
+	kind := cmp.Or(d.Spec.Hardware.MachineType, ParseProperties(observed["machine"]).Get(""), ParseProperties(observed["machine"]).Get("type"))
+	switch {
+	case observed["arch"] == "aarch64" || d.Spec.RawConfig["arch"] == "aarch64" || strings.HasPrefix(kind, "virt"):
+		return "aarch64"
+	case strings.Contains(kind, "q35"):
+		return "q35"
+	}
+	return "pc"
+}
+
+// seedDrives are the drives that may have the seed. aarch64 has no IDE, and q35 only ide0 and ide2 (PVE::QemuServer::PCI, the
+// machine's controllers).
+func seedDrives(bus v1beta1.SeedBus, machine string) []string {
+	var ide, sata, scsi []string
+	switch machine {
+	case "pc":
+		ide = []string{"ide2", "ide0", "ide3", "ide1"}
+	case "q35":
+		ide = []string{"ide2", "ide0"}
+	}
+	for number := 5; number >= 0; number-- {
+		sata = append(sata, "sata"+strconv.Itoa(number))
 	}
 	for number := 30; number >= 0; number-- {
-		drives = append(drives, "scsi"+strconv.Itoa(number))
+		scsi = append(scsi, "scsi"+strconv.Itoa(number))
 	}
-	return drives
+	switch {
+	case bus == "ide":
+		return ide
+	case bus == "sata":
+		return sata
+	case bus == "scsi" || machine == "aarch64":
+		return scsi
+	}
+	return append(append(ide[:2:2], "sata5"), scsi...)
 }
 
 // Eject returns the change that takes the seed out of its drive and leaves the drive empty: a CD-ROM drive cannot be
