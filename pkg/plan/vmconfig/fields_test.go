@@ -161,8 +161,12 @@ func diskFields() []field {
 		{"no replication", disk(func(d *d) { d.Replicate = ptr.To(false) }), scsi1(",replicate=0"), nil},
 		{"read only", disk(func(d *d) { d.ReadOnly = ptr.To(true) }), scsi1(",ro=1"), nil},
 		{"serial", disk(func(d *d) { d.Serial = "etcd.1_a-b" }), scsi1(",serial=etcd.1_a-b"), nil},
-		{"limits of throughput", limits(func(l *l) { *l = v1beta1.DiskLimits{ReadMiBps: 100, ReadBurstMiBps: 200, WriteMiBps: 50, WriteBurstMiBps: 60} }), scsi1(",mbps_rd=100,mbps_rd_max=200,mbps_wr=50,mbps_wr_max=60"), nil},
-		{"limits of operations", limits(func(l *l) { *l = v1beta1.DiskLimits{ReadIOPS: 1000, ReadBurstIOPS: 2000, WriteIOPS: 500, WriteBurstIOPS: 600} }), scsi1(",iops_rd=1000,iops_rd_max=2000,iops_wr=500,iops_wr_max=600"), nil},
+		{"limits of throughput", limits(func(l *l) {
+			*l = v1beta1.DiskLimits{ReadMiBps: 100, ReadBurstMiBps: 200, WriteMiBps: 50, WriteBurstMiBps: 60}
+		}), scsi1(",mbps_rd=100,mbps_rd_max=200,mbps_wr=50,mbps_wr_max=60"), nil},
+		{"limits of operations", limits(func(l *l) {
+			*l = v1beta1.DiskLimits{ReadIOPS: 1000, ReadBurstIOPS: 2000, WriteIOPS: 500, WriteBurstIOPS: 600}
+		}), scsi1(",iops_rd=1000,iops_rd_max=2000,iops_wr=500,iops_wr_max=600"), nil},
 	}
 }
 
