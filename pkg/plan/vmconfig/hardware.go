@@ -9,12 +9,13 @@ import (
 type spec = v1beta1.ProxmoxMachineSpec
 
 // at makes a Field of a key, or of a part of it.
-func at(path, key, part string, effect Effect, note ...string) Field {
-	field := Field{Path: path, Key: key, Part: part, Effect: effect}
-	if len(note) > 0 {
-		field.Note = note[0]
-	}
-	return field
+func at(path, key, part string, effect Effect) Field {
+	return Field{Path: path, Key: key, Part: part, Effect: effect}
+}
+
+func (f Field) noted(note string) Field {
+	f.Note = note
+	return f
 }
 
 // specRows are the fields that stand in a key of their own.
@@ -32,7 +33,7 @@ func cpuRows() []row[spec] {
 	return []row[spec]{
 		{Field: at("cpu.sockets", "sockets", "", Reboot), codec: number(func(s *spec) *int32 { return &s.CPU.Sockets }), usual: "1"},
 		{Field: at("cpu.cores", "cores", "", Reboot), codec: number(func(s *spec) *int32 { return &s.CPU.Cores }), usual: "1"},
-		{Field: at("cpu.vcpus", "vcpus", "", HotplugCPU, allCores), codec: owned(number(func(s *spec) *int32 { return &s.CPU.VCPUs }))},
+		{Field: at("cpu.vcpus", "vcpus", "", HotplugCPU).noted(allCores), codec: owned(number(func(s *spec) *int32 { return &s.CPU.VCPUs }))},
 		{Field: at("cpu.type", "cpu", "cputype", Reboot), codec: text(func(s *spec) *string { return &s.CPU.Type }), usual: "kvm64"},
 		{Field: at("cpu.flags", "cpu", "flags", Reboot), codec: list(func(s *spec) *[]string { return &s.CPU.Flags }, ";"), same: sameSet},
 		{Field: at("cpu.units", "cpuunits", "", Live), codec: number(func(s *spec) *int32 { return &s.CPU.Units }), usual: "100"},
@@ -45,15 +46,15 @@ func memoryRows() []row[spec] {
 	pages := map[v1beta1.Hugepages]string{"Any": "any", "2MiB": "2", "1GiB": "1024"}
 	return []row[spec]{
 		{Field: at("memory.sizeMiB", "memory", "current", HotplugMemory), codec: number(func(s *spec) *int32 { return &s.Memory.SizeMiB }), usual: "512"},
-		{Field: at("memory.minimumMiB", "balloon", "", Live, "Reboot from or to 0, which is the device itself."), codec: optional(func(s *spec) **int32 { return &s.Memory.MinimumMiB })},
-		{Field: at("memory.hugepages", "hugepages", "", Reboot, onlyRoot), codec: words(func(s *spec) *v1beta1.Hugepages { return &s.Memory.Hugepages }, pages)},
+		{Field: at("memory.minimumMiB", "balloon", "", Live).noted("Reboot from or to 0, which is the device itself."), codec: optional(func(s *spec) **int32 { return &s.Memory.MinimumMiB })},
+		{Field: at("memory.hugepages", "hugepages", "", Reboot).noted(onlyRoot), codec: words(func(s *spec) *v1beta1.Hugepages { return &s.Memory.Hugepages }, pages)},
 	}
 }
 
 func hardwareRows() []row[spec] {
 	return []row[spec]{
-		{Field: at("hardware.machineType", "machine", "type", Reboot, "The guest may find its devices under other names."), codec: text(func(s *spec) *string { return &s.Hardware.MachineType }), usual: "pc"},
-		{Field: at("hardware.bios", "bios", "", Replace, "The guest's boot loader was installed for one of them."), codec: text(func(s *spec) *v1beta1.BIOS { return &s.Hardware.BIOS }), usual: "seabios"},
+		{Field: at("hardware.machineType", "machine", "type", Reboot).noted("The guest may find its devices under other names."), codec: text(func(s *spec) *string { return &s.Hardware.MachineType }), usual: "pc"},
+		{Field: at("hardware.bios", "bios", "", Replace).noted("The guest's boot loader was installed for one of them."), codec: text(func(s *spec) *v1beta1.BIOS { return &s.Hardware.BIOS }), usual: "seabios"},
 		{Field: at("hardware.efiDisk.storage", "efidisk0", "file", Replace), codec: storage(func(s *spec) *string { return &s.Hardware.EFIDisk.Storage }), same: sameStorage, kept: true},
 		{Field: at("hardware.efiDisk.format", "efidisk0", "format", Replace), codec: text(func(s *spec) *v1beta1.DiskFormat { return &s.Hardware.EFIDisk.Format }), kept: true},
 		{Field: at("hardware.efiDisk.preEnrolledKeys", "efidisk0", "pre-enrolled-keys", Replace), codec: flag(func(s *spec) **bool { return &s.Hardware.EFIDisk.PreEnrolledKeys }, "0", "1"), usual: "0", same: sameTruth, kept: true},

@@ -11,12 +11,12 @@ func optionRows() []row[spec] {
 	return []row[spec]{
 		{Field: at("options.osType", "ostype", "", Reboot), codec: text(func(s *spec) *string { return &s.Options.OSType }), usual: "other"},
 		{Field: at("options.onBoot", "onboot", "", Live), codec: flag(func(s *spec) **bool { return &s.Options.OnBoot }, "0", "1"), usual: "0", same: sameTruth},
-		{Field: at("options.startup.order", "startup", "order", Live, sysModify), codec: optional(func(s *spec) **int32 { return &s.Options.Startup.Order })},
-		{Field: at("options.startup.upSeconds", "startup", "up", Live, sysModify), codec: optional(func(s *spec) **int32 { return &s.Options.Startup.UpSeconds })},
-		{Field: at("options.startup.downSeconds", "startup", "down", Live, sysModify), codec: optional(func(s *spec) **int32 { return &s.Options.Startup.DownSeconds })},
+		{Field: at("options.startup.order", "startup", "order", Live).noted(sysModify), codec: optional(func(s *spec) **int32 { return &s.Options.Startup.Order })},
+		{Field: at("options.startup.upSeconds", "startup", "up", Live).noted(sysModify), codec: optional(func(s *spec) **int32 { return &s.Options.Startup.UpSeconds })},
+		{Field: at("options.startup.downSeconds", "startup", "down", Live).noted(sysModify), codec: optional(func(s *spec) **int32 { return &s.Options.Startup.DownSeconds })},
 		{Field: at("options.protection", "protection", "", Live), codec: flag(func(s *spec) **bool { return &s.Options.Protection }, "0", "1"), usual: "0", same: sameTruth},
 		{Field: at("options.tablet", "tablet", "", HotplugUSB), codec: flag(func(s *spec) **bool { return &s.Options.Tablet }, "0", "1"), usual: "1", same: sameTruth},
-		{Field: at("options.hotplug", "hotplug", "", Live, "Reboot where cpu or memory comes or goes. With memory, NUMA is switched on."), codec: hotplug(), usual: usualHotplug, same: sameFeatures},
+		{Field: at("options.hotplug", "hotplug", "", Live).noted("Reboot where cpu or memory comes or goes. With memory, NUMA is switched on."), codec: hotplug(), usual: usualHotplug, same: sameFeatures},
 	}
 }
 
@@ -68,7 +68,7 @@ func deviceRows() []row[v1beta1.NetworkDevice] {
 	type device = v1beta1.NetworkDevice
 	return []row[device]{
 		{Field: at("model", "", "model", HotplugNetwork), codec: text(func(d *device) *v1beta1.NetworkDeviceModel { return &d.Model })},
-		{Field: at("macAddress", "", "macaddr", Replace, "The guest's network config finds the device by it."), codec: text(func(d *device) *string { return &d.MACAddress }), same: sameIgnoringCase},
+		{Field: at("macAddress", "", "macaddr", Replace).noted("The guest's network config finds the device by it."), codec: text(func(d *device) *string { return &d.MACAddress }), same: sameIgnoringCase},
 		{Field: at("bridge", "", "bridge", Live), codec: text(func(d *device) *string { return &d.Bridge })},
 		{Field: at("vlan", "", "tag", Live), codec: owned(number(func(d *device) *int32 { return &d.VLAN }))},
 		{Field: at("trunks", "", "trunks", Live), codec: list(func(d *device) *[]string { return &d.Trunks }, ";"), same: sameSet},
