@@ -2,6 +2,12 @@ package v1beta1
 
 // Network is a VM's network devices and what the guest is told about its network.
 // +kubebuilder:validation:XValidation:rule="!has(self.vrfs) || self.vrfs.all(v, v.devices.all(d, self.devices.exists(n, n.name == d) && self.vrfs.exists_one(o, d in o.devices)))",message="the devices of a VRF are devices of the VM, and each is in one VRF at most"
+// +kubebuilder:validation:XValidation:rule="!has(self.vrfs) || self.vrfs.all(v, self.vrfs.exists_one(o, o.table == v.table))",message="each VRF needs a routing table of its own"
+// +kubebuilder:validation:XValidation:rule="self.configVersion != 1 || !has(self.vrfs)",message="configVersion 1 has no VRFs: use configVersion 2, with a guest that has netplan"
+// +kubebuilder:validation:XValidation:rule="self.configVersion != 1 || self.devices.all(d, !has(d.routingPolicy))",message="configVersion 1 has no routing policies: use configVersion 2, with a guest that has netplan"
+// +kubebuilder:validation:XValidation:rule="self.configVersion != 1 || self.devices.all(d, !has(d.routes) || d.routes.all(r, has(r.via) && !has(r.table)))",message="with configVersion 1 a route needs via and has no table: use configVersion 2, with a guest that has netplan"
+// +kubebuilder:validation:XValidation:rule="self.configVersion != 1 || self.devices.all(d, !has(d.ipv4) || d.ipv4.method != 'DHCP' || !(has(d.ipv4.defaultRoute) || has(d.ipv4.metric)))",message="configVersion 1 cannot say defaultRoute or metric for method DHCP: use configVersion 2"
+// +kubebuilder:validation:XValidation:rule="self.devices.all(d, !has(d.macAddress) || self.devices.exists_one(o, has(o.macAddress) && o.macAddress.lowerAscii() == d.macAddress.lowerAscii()))",message="two devices have the same macAddress"
 type Network struct {
 	// devices are the VM's network devices. The first address of the first one is the Node's.
 	// +required
@@ -24,7 +30,8 @@ type Network struct {
 	VRFs []VRF `json:"vrfs,omitempty"`
 
 	// configVersion is the version of cloud-init's network config that the guest gets: 2 (the default), or 1 for guests whose
-	// cloud-init, or operating system, does not know 2. Version 1 has no routing policies and no VRFs.
+	// cloud-init, or operating system, does not know 2. Version 1 has no routing policies, tables and VRFs. Guests with netplan
+	// do all that version 2 says; what the others leave out depends on their cloud-init.
 	// +optional
 	// +default=2
 	// +kubebuilder:validation:Enum=1;2
@@ -38,6 +45,7 @@ type NetworkDeviceModel string
 // NetworkDevice is one network device of a VM.
 // +kubebuilder:validation:XValidation:rule="!has(self.macAddress) || !has(self.macPrefix)",message="give either macAddress or macPrefix"
 // +kubebuilder:validation:XValidation:rule="!has(self.queues) || !has(self.queuesPerCPU)",message="give either queues or queuesPerCPU"
+// +kubebuilder:validation:XValidation:rule="!has(self.ipv6) || !has(self.mtu) || self.mtu == 1 || self.mtu >= 1280",message="IPv6 needs an mtu of at least 1280"
 // +kubebuilder:validation:XValidation:rule="self.model == 'virtio' || !(has(self.queues) || has(self.queuesPerCPU) || has(self.mtu))",message="queues, queuesPerCPU and mtu are for the model virtio"
 type NetworkDevice struct {
 	// name is the Proxmox VE name of the device, net0 to net31.
@@ -89,6 +97,7 @@ type NetworkDevice struct {
 	// +kubebuilder:validation:MinLength=17
 	// +kubebuilder:validation:MaxLength=17
 	// +kubebuilder:validation:Pattern=`^[0-9A-Fa-f][02468ACEace](:[0-9A-Fa-f]{2}){5}$`
+	// +kubebuilder:validation:XValidation:rule="self != '00:00:00:00:00:00'",message="00:00:00:00:00:00 is no device's address"
 	MACAddress string `json:"macAddress,omitempty"`
 
 	// macPrefix is how the MAC address starts, with one to five bytes; the others follow from the VM's identity. Two devices
@@ -131,7 +140,8 @@ type NetworkDevice struct {
 	// +optional
 	IPv6 IPv6Addressing `json:"ipv6,omitempty,omitzero"`
 
-	// dns is what the guest resolves names with on this device.
+	// dns is what the guest resolves names with on this device, in place of the dns for all. Without nameservers of its own it
+	// has those.
 	// +optional
 	DNS DNS `json:"dns,omitempty,omitzero"`
 
@@ -176,6 +186,7 @@ const (
 
 // IPv4Addressing is where a device's IPv4 addresses come from.
 // +kubebuilder:validation:XValidation:rule="self.method == 'Pool' || !(has(self.poolRef) || has(self.additionalPoolRefs) || has(self.gateway))",message="poolRef, additionalPoolRefs and gateway are for method Pool"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || ip(self.gateway).family() == 4",message="gateway is an IPv4 address"
 type IPv4Addressing struct {
 	// method is Pool (the default) or DHCP.
 	// +optional
@@ -188,6 +199,8 @@ type IPv4Addressing struct {
 // IPv6Addressing is where a device's IPv6 addresses come from.
 // +kubebuilder:validation:XValidation:rule="self.method == 'Pool' || !(has(self.poolRef) || has(self.additionalPoolRefs))",message="poolRef and additionalPoolRefs are for method Pool"
 // +kubebuilder:validation:XValidation:rule="self.method in ['Pool', 'EUI64'] || !has(self.gateway)",message="gateway is for the methods Pool and EUI64"
+// +kubebuilder:validation:XValidation:rule="self.method in ['Pool', 'EUI64'] || !(has(self.defaultRoute) || has(self.metric))",message="defaultRoute and metric are for the methods Pool and EUI64: with DHCP and SLAAC the routers say what is routed over them"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || ip(self.gateway).family() == 6",message="gateway is an IPv6 address"
 // +kubebuilder:validation:XValidation:rule="(self.method == 'EUI64') == has(self.prefix)",message="prefix and method EUI64 belong together"
 type IPv6Addressing struct {
 	// method is Pool (the default), DHCP, SLAAC or EUI64.
@@ -227,11 +240,12 @@ type AddressSource struct {
 	Gateway string `json:"gateway,omitempty"`
 
 	// defaultRoute says whether the family's default route goes over the device's gateway. By default that is so for the first
-	// device that has one.
+	// device that has one, be it from a pool or from the network, if no device says true; devices in different VRFs have
+	// nothing to do with each other. With method DHCP, false ignores all routes that the server gives.
 	// +optional
 	DefaultRoute *bool `json:"defaultRoute,omitempty"`
 
-	// metric is the metric of the default route; the lowest is used.
+	// metric is the metric of the default route, or with method DHCP of all routes that the server gives; the lowest is used.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -287,103 +301,4 @@ type DNS struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$`
 	SearchDomains []string `json:"searchDomains,omitempty"`
-}
-
-// Route is a route in a guest.
-// +kubebuilder:validation:XValidation:rule="!has(self.via) || ip(self.via).family() == cidr(self.to).ip().family()",message="to and via are of the same family"
-type Route struct {
-	// to is the network that is reached: 10.1.0.0/16, or 0.0.0.0/0 and ::/0 for the default route.
-	// +required
-	// +kubebuilder:validation:MinLength=4
-	// +kubebuilder:validation:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="to is a network, such as 10.1.0.0/16"
-	To string `json:"to,omitempty"`
-
-	// via is the router. Without it the network is on the link.
-	// +optional
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=45
-	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="via is an IP address"
-	Via string `json:"via,omitempty"`
-
-	// metric is the metric; of several routes to a network the one with the lowest is used.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=2147483647
-	Metric *int32 `json:"metric,omitempty"`
-
-	// table is the routing table that the route is in; by default the main one, or its VRF's.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=2147483647
-	Table int32 `json:"table,omitempty"`
-}
-
-// RoutingPolicyRule says which traffic uses which routing table.
-// +kubebuilder:validation:XValidation:rule="has(self.from) || has(self.to)",message="a rule of the routing policy needs from, to or both"
-type RoutingPolicyRule struct {
-	// from is the network that the traffic comes from.
-	// +optional
-	// +kubebuilder:validation:MinLength=4
-	// +kubebuilder:validation:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="from is a network, such as 10.1.0.0/16"
-	From string `json:"from,omitempty"`
-
-	// to is the network that the traffic goes to.
-	// +optional
-	// +kubebuilder:validation:MinLength=4
-	// +kubebuilder:validation:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="to is a network, such as 10.1.0.0/16"
-	To string `json:"to,omitempty"`
-
-	// table is the routing table to use.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=2147483647
-	Table int32 `json:"table,omitempty"`
-
-	// priority is the rule's place; lower ones come first.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=2147483647
-	Priority *int32 `json:"priority,omitempty"`
-}
-
-// VRF is a routing domain in a guest.
-type VRF struct {
-	// name is the name of the VRF's device in the guest.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=15
-	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_.-]*$`
-	Name string `json:"name,omitempty"`
-
-	// table is the VRF's routing table.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=2147483647
-	Table int32 `json:"table,omitempty"`
-
-	// devices are the names of the network devices in the VRF.
-	// +required
-	// +listType=set
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:items:MinLength=4
-	// +kubebuilder:validation:items:MaxLength=5
-	Devices []string `json:"devices,omitempty"`
-
-	// routes are routes of the VRF.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=64
-	Routes []Route `json:"routes,omitempty"`
-
-	// routingPolicy are rules of the VRF.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=64
-	RoutingPolicy []RoutingPolicyRule `json:"routingPolicy,omitempty"`
 }
