@@ -62,6 +62,7 @@ type CPU struct {
 type Hugepages string
 
 // Memory is a VM's memory.
+// +kubebuilder:validation:XValidation:rule="!has(self.hugepages) || self.hugepages == 'Any' || self.sizeMiB % (self.hugepages == '1GiB' ? 1024 : 2) == 0",message="sizeMiB is a multiple of the size of the hugepages: of 1024 with 1GiB, of 2 with 2MiB"
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="!has(self.minimumMiB) || self.minimumMiB <= self.sizeMiB",message="minimumMiB must not be above sizeMiB"
 type Memory struct {
@@ -90,6 +91,7 @@ type Memory struct {
 // it, or is Proxmox VE's default.
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="!has(self.efiDisk) || (has(self.bios) && self.bios == 'ovmf')",message="efiDisk needs bios ovmf"
+// +kubebuilder:validation:XValidation:rule="!has(self.pciDevices) || !has(self.machineType) || !self.machineType.startsWith('pc') || self.machineType.contains('q35') || self.pciDevices.all(d, !has(d.pcie) || !d.pcie)",message="pcie needs the machineType q35"
 type Hardware struct {
 	// machineType is the QEMU machine: pc, q35 or virt, or a version of one, such as pc-q35-9.0.
 	// +optional

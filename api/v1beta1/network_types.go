@@ -81,6 +81,7 @@ type NetworkDevice struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=9
 	// +kubebuilder:validation:items:Pattern=`^[1-9][0-9]{0,3}(-[1-9][0-9]{0,3})?$`
+	// +kubebuilder:validation:items:XValidation:rule="self.split('-').all(n, int(n) <= 4094) && (!self.contains('-') || int(self.split('-')[0]) < int(self.split('-')[1]))",message="a trunk is a VLAN from 1 to 4094, or a range of them from the lower to the higher"
 	Trunks []string `json:"trunks,omitempty"`
 
 	// mtu is the largest packet, in bytes; 1 takes the bridge's. For virtio devices alone. The guest is told of it, too, unless

@@ -59,10 +59,9 @@ type Startup struct {
 }
 
 // Agent is what Proxmox VE expects of the QEMU guest agent.
-// +kubebuilder:validation:MinProperties=1
 type Agent struct {
 	// enabled says that the guest runs the agent.
-	// +optional
+	// +required
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// fstrimClonedDisks has the guest trim its file systems after a disk was moved or the VM migrated.

@@ -27,6 +27,12 @@ const HostLabel = "infrastructure.cluster.x-k8s.io/host"
 // ProxmoxMachineSpec is what is asked of one VM. What a user sets is immutable, since the VM is made from it once: change
 // a ProxmoxMachineTemplate and let Cluster API roll the machines. Only powerState may be changed. providerID and reservation
 // are the provider's.
+// +kubebuilder:validation:XValidation:rule="!has(self.source.image) || has(self.disks) && has(self.disks.boot) && has(self.disks.boot.storage)",message="source.image needs disks.boot.storage, where the boot disk goes"
+// +kubebuilder:validation:XValidation:rule="!has(self.source.netboot) || !has(self.disks) || !has(self.disks.boot) || has(self.disks.boot.storage) && has(self.disks.boot.sizeGiB)",message="with source.netboot, a boot disk needs disks.boot.storage and disks.boot.sizeGiB"
+// +kubebuilder:validation:XValidation:rule="!has(self.source.netboot) || self.network.devices.exists(d, d.name == self.source.netboot.device)",message="source.netboot.device is the name of one of network.devices"
+// +kubebuilder:validation:XValidation:rule="!has(self.source.template) || !has(self.disks) || !has(self.disks.boot) || !(has(self.disks.boot.name) || has(self.disks.boot.storage) || has(self.disks.boot.format))",message="disks.boot.name, storage and format are for the sources image and netboot: with a template, use source.template.storage and source.template.format"
+// +kubebuilder:validation:XValidation:rule="has(self.source.template) || !has(self.disks) || !has(self.disks.boot) || has(self.disks.boot.name) || !has(self.disks.additional) || self.disks.additional.all(d, d.name != 'scsi0')",message="disks.additional has scsi0, which is the boot disk's name: give one of them another"
+// +kubebuilder:validation:XValidation:rule="!has(self.hardware) || !has(self.hardware.scsiController) || self.hardware.scsiController == 'virtio-scsi-single' || !has(self.disks) || !has(self.disks.additional) || self.disks.additional.all(d, !d.name.startsWith('scsi') || !has(d.ioThread) || !d.ioThread)",message="ioThread of a scsi disk needs hardware.scsiController virtio-scsi-single"
 type ProxmoxMachineSpec struct {
 	// providerID is `proxmox://<SMBIOS UUID of the VM>`, the same as the Node's spec.providerID. The provider sets it.
 	// +optional
@@ -87,21 +93,21 @@ type ProxmoxMachineSpec struct {
 	// rawConfig sets keys of the VM's config that no field here is for, in Proxmox VE's own words: `{"kvm": "0"}`. Keys that
 	// fields are for, or that are the provider's, are refused. Some keys only root@pam may set.
 	// +optional
-	// +kubebuilder:validation:MinProperties=1
-	// +kubebuilder:validation:MaxProperties=64
-	RawConfig map[string]string `json:"rawConfig,omitempty"`
+	RawConfig RawConfig `json:"rawConfig,omitempty"`
 
 	// vmName is the VM's name in Proxmox VE: a DNS name, in which `{{ .Machine }}`, `{{ .Cluster }}` and `{{ .Namespace }}` are
 	// replaced. By default it is the machine's name. The guest's host name is always the machine's.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9.-]|[{][{] *[.](Machine|Cluster|Namespace) *[}][}])+$')",message="vmName is a DNS name, in which {{ .Machine }}, {{ .Cluster }} and {{ .Namespace }} may stand"
 	VMName string `json:"vmName,omitempty"`
 
 	// description is put into the VM's notes, in Markdown, below what the provider writes there.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:XValidation:rule="!self.contains('CAPVE-UUID: ')",message="the line CAPVE-UUID: … is the provider's, which writes it into the notes itself"
 	Description string `json:"description,omitempty"`
 
 	// tags are Proxmox VE tags that the VM gets besides the template's.
