@@ -19,6 +19,9 @@ const (
 	// ConfigurationUpToDateCondition is False when somebody changed the VM in Proxmox VE, so that it is no longer as it was made.
 	// The VM still runs: Ready does not depend on it.
 	ConfigurationUpToDateCondition = "ConfigurationUpToDate"
+	// FirewallUpToDateCondition is True when the VM's firewall in Proxmox VE is as spec.firewall says. A machine that asks for
+	// none has no such condition. Ready does not depend on it: a VM that does not have its firewall yet is not started.
+	FirewallUpToDateCondition = "FirewallUpToDate"
 	// BootstrapSeedRemovedCondition is True when the seed ISO with the bootstrap data is gone from Proxmox VE; it is
 	// False from the upload until the machine has its Node.
 	BootstrapSeedRemovedCondition = "BootstrapSeedRemoved"

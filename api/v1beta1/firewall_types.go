@@ -3,6 +3,7 @@ package v1beta1
 // Firewall is Proxmox VE's firewall in front of a VM. It filters only devices with the firewall flag, and only when the
 // firewall of the Proxmox VE cluster is on.
 // +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="has(self.enabled) || !(has(self.securityGroups) || has(self.ipFilter) && self.ipFilter)",message="securityGroups and ipFilter have an effect only while the firewall is on: set enabled to true, or to false to prepare them"
 // +kubebuilder:validation:XValidation:rule="!has(self.securityGroups) || self.securityGroups.all(g, self.securityGroups.exists_one(o, o.name == g.name && has(o.device) == has(g.device) && (!has(o.device) || o.device == g.device)))",message="a security group may be named once for each device"
 type Firewall struct {
 	// enabled switches the VM's firewall on or off. By default it stays as the template has it.
@@ -17,7 +18,8 @@ type Firewall struct {
 	// +optional
 	PolicyOut FirewallPolicy `json:"policyOut,omitempty"`
 
-	// ipFilter lets the VM use the addresses alone that it was given: each device has an IP set with its own addresses.
+	// ipFilter lets the VM use the addresses alone that it was given: each device has an IP set with its own addresses. What it
+	// forwards for others, as for pods without an overlay, or a virtual IP, is dropped.
 	// +optional
 	IPFilter *bool `json:"ipFilter,omitempty"`
 
@@ -25,11 +27,11 @@ type Firewall struct {
 	// +optional
 	MACFilter *bool `json:"macFilter,omitempty"`
 
-	// dhcp lets DHCP through. Proxmox VE's default is true.
+	// dhcp lets DHCP through.
 	// +optional
 	DHCP *bool `json:"dhcp,omitempty"`
 
-	// ndp lets IPv6's neighbour discovery through. Proxmox VE's default is true.
+	// ndp lets IPv6's neighbour discovery through.
 	// +optional
 	NDP *bool `json:"ndp,omitempty"`
 
@@ -64,11 +66,11 @@ type FirewallLogLevel string
 
 // SecurityGroup is a security group whose rules apply to a VM.
 type SecurityGroup struct {
-	// name is the group's name.
+	// name is the group's name. Proxmox VE keeps the names of groups in lower case.
 	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=18
-	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_-]+$`
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9_-]+$`
 	Name string `json:"name,omitempty"`
 
 	// device is the network device that the rules apply to; by default, all.

@@ -16,6 +16,9 @@ const (
 	// the event Abandoned lists what to remove by hand should the node come back. It counts only while the node it names is
 	// the one that the deletion waits for, and is offline or no longer a node of the region.
 	HostGoneAnnotation = "infrastructure.cluster.x-k8s.io/host-gone"
+	// FirewallAnnotation is the provider's, on a ProxmoxMachine whose VM's firewall it has set up: what the firewall's options
+	// were before, as JSON. They are put back when spec.firewall does not set them any more. Without it they stay.
+	FirewallAnnotation = "infrastructure.cluster.x-k8s.io/firewall-before"
 )
 
 // HostLabel is, on a ProxmoxMachine, the name of the Proxmox VE node that its VM is on, or is to be made on: status.node. It
@@ -25,7 +28,7 @@ const (
 const HostLabel = "infrastructure.cluster.x-k8s.io/host"
 
 // ProxmoxMachineSpec is what is asked of one VM. What a user sets is immutable, since the VM is made from it once: change
-// a ProxmoxMachineTemplate and let Cluster API roll the machines. Only powerState may be changed. providerID and reservation
+// a ProxmoxMachineTemplate and let Cluster API roll the machines. Only powerState and firewall may be changed. providerID and reservation
 // are the provider's.
 // +kubebuilder:validation:XValidation:rule="!has(self.source.image) || has(self.disks) && has(self.disks.boot) && has(self.disks.boot.storage)",message="source.image needs disks.boot.storage, where the boot disk goes"
 // +kubebuilder:validation:XValidation:rule="!has(self.source.netboot) || !has(self.disks) || !has(self.disks.boot) || has(self.disks.boot.storage) && has(self.disks.boot.sizeGiB)",message="with source.netboot, a boot disk needs disks.boot.storage and disks.boot.sizeGiB"
@@ -33,6 +36,8 @@ const HostLabel = "infrastructure.cluster.x-k8s.io/host"
 // +kubebuilder:validation:XValidation:rule="!has(self.source.template) || !has(self.disks) || !has(self.disks.boot) || !(has(self.disks.boot.name) || has(self.disks.boot.storage) || has(self.disks.boot.format))",message="disks.boot.name, storage and format are for the sources image and netboot: with a template, use source.template.storage and source.template.format"
 // +kubebuilder:validation:XValidation:rule="has(self.source.template) || !has(self.disks) || !has(self.disks.boot) || has(self.disks.boot.name) || !has(self.disks.additional) || self.disks.additional.all(d, d.name != 'scsi0')",message="disks.additional has scsi0, which is the boot disk's name: give one of them another"
 // +kubebuilder:validation:XValidation:rule="!has(self.hardware) || !has(self.hardware.scsiController) || self.hardware.scsiController == 'virtio-scsi-single' || !has(self.disks) || !has(self.disks.additional) || self.disks.additional.all(d, !d.name.startsWith('scsi') || !has(d.ioThread) || !d.ioThread)",message="ioThread of a scsi disk needs hardware.scsiController virtio-scsi-single"
+// +kubebuilder:validation:XValidation:rule="!has(self.firewall) || !has(self.firewall.securityGroups) || self.firewall.securityGroups.all(g, !has(g.device) || self.network.devices.exists(d, d.name == g.device))",message="firewall.securityGroups: the device of a security group is one of network.devices"
+// +kubebuilder:validation:XValidation:rule="!has(self.firewall) || !has(self.firewall.ipFilter) || !self.firewall.ipFilter || self.network.devices.all(d, has(d.firewall) && !d.firewall || (!has(d.ipv4) || d.ipv4.method == 'Pool') && (!has(d.ipv6) || d.ipv6.method in ['Pool', 'EUI64']))",message="firewall.ipFilter needs addresses that are known beforehand: give the devices with DHCP or SLAAC addresses from a pool, or set their firewall to false"
 type ProxmoxMachineSpec struct {
 	// providerID is `proxmox://<SMBIOS UUID of the VM>`, the same as the Node's spec.providerID. The provider sets it.
 	// +optional

@@ -57,12 +57,14 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 		return Outcome{}, a.reserve(ctx, subject, action)
 	case plan.RecordProviderID:
 		return Outcome{}, a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.ProviderID = action.ProviderID })
+	case plan.RecordFirewall:
+		return Outcome{}, a.recordFirewall(ctx, subject.ProxmoxMachine, action)
 	case plan.HoldAddresses:
 		return Outcome{}, a.holdAddresses(ctx, subject.ProxmoxMachine, action)
 	case plan.ReleaseAddresses:
 		return Outcome{}, a.releaseAddresses(ctx, subject.ProxmoxMachine)
 	case plan.Clone, plan.UploadSeed, plan.Configure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed,
-		plan.WithdrawSeed, plan.Shutdown, plan.Stop, plan.Destroy:
+		plan.WithdrawSeed, plan.Shutdown, plan.Stop, plan.Destroy, plan.EditFirewall:
 		return a.onProxmox(ctx, subject, action)
 	case plan.RemoveFinalizer, plan.SetEndpoint:
 		return Outcome{}, fmt.Errorf("action %T is the controller's", action)
@@ -136,9 +138,16 @@ func (a *Actor) remember(identity proxmox.SMBIOSUUID, action plan.Action, err er
 	switch action := action.(type) { // partial: the others go through the default
 	case plan.Clone:
 		a.Memory.Changed(identity)
+		a.Memory.FirewallChanged(identity) // it comes with the template
 		a.Memory.Cloned(identity, err)
 	case plan.UploadSeed, plan.DeleteSeed, plan.WithdrawSeed:
 		// of a storage, not of the VM
+	case plan.EditFirewall:
+		if err != nil {
+			a.Memory.FirewallChanged(identity)
+			return
+		}
+		a.Memory.FirewallEdited(identity, action.Edit)
 	case plan.Start:
 		if err != nil {
 			a.Memory.Changed(identity)

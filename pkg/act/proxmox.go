@@ -27,6 +27,8 @@ func request(ctx context.Context, cluster *pve.Cluster, action plan.Action) (Out
 		return Outcome{}, configure(ctx, cluster, action.VM, action.Change, action.Digest)
 	case plan.Resize:
 		return started(cluster.ResizeDisk(ctx, pve.ResizeRequest{VM: ref(action.VM), Disk: action.Disk, Size: action.Size, Digest: action.Digest}))
+	case plan.EditFirewall:
+		return Outcome{}, editFirewall(ctx, cluster, ref(action.VM), action.Edit)
 	case plan.Start:
 		return started(cluster.StartVM(ctx, ref(action.VM)))
 	case plan.EjectSeed:

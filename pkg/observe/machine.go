@@ -45,6 +45,7 @@ func (o *Observer) known(subject MachineSubject) plan.Machine {
 		Name: object.Name, Namespace: object.Namespace, Spec: object.Spec, Deleting: !object.DeletionTimestamp.IsZero(),
 		SeedRemoved: ptr.Deref(object.Status.SeedRemoved, false), Bootstrapped: bootstrapped(subject),
 		HostGone: proxmox.NodeName(object.Annotations[v1beta1.HostGoneAnnotation]),
+		Firewall: plan.Firewall{Before: firewallBefore(object)},
 	}
 	if subject.Machine != nil {
 		machine.ControlPlane = util.IsControlPlaneMachine(subject.Machine)
@@ -117,6 +118,9 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 	}
 	if err == nil && o.seedIsUnknown(subject, machine) {
 		machine.SeedVolume, err = seedVolume(ctx, cluster, machine)
+	}
+	if err == nil {
+		err = o.addFirewall(ctx, cluster, subject, machine)
 	}
 	if err == nil {
 		err = o.addCloning(ctx, cluster, subject, machine)

@@ -24,6 +24,8 @@ type Memory struct {
 	troubles map[hostPlace]hostTrouble
 	// sightings are what was seen of templates.
 	sightings map[place]sighting
+	// groups are the security groups of the Proxmox VE clusters.
+	groups map[PVECluster]groupList
 }
 
 // recollection is what is remembered of one VM.
@@ -58,6 +60,7 @@ type recollection struct {
 	leave string
 	// withdrawn says that the seed was deleted from the host that is left.
 	withdrawn bool
+	firewall  knownFirewall
 	// errors counts the passes in a row that an error of Proxmox VE ended.
 	errors int
 }
@@ -66,7 +69,7 @@ type recollection struct {
 func NewMemory(clock clock.PassiveClock) *Memory {
 	return &Memory{
 		clock: clock, started: clock.Now(), vms: map[proxmox.SMBIOSUUID]*recollection{},
-		troubles: map[hostPlace]hostTrouble{}, sightings: map[place]sighting{},
+		troubles: map[hostPlace]hostTrouble{}, sightings: map[place]sighting{}, groups: map[PVECluster]groupList{},
 	}
 }
 
@@ -174,7 +177,7 @@ func (m *Memory) Ejected(uuid proxmox.SMBIOSUUID, config vmconfig.Config) {
 
 // Changed forgets the VM's config and power: they are about to change, or have changed.
 func (m *Memory) Changed(uuid proxmox.SMBIOSUUID) {
-	m.with(uuid, func(r *recollection) { r.config, r.digest, r.ranAt = nil, "", time.Time{} })
+	m.with(uuid, func(r *recollection) { r.config, r.digest, r.ranAt, r.firewall.edited = nil, "", time.Time{}, false })
 }
 
 // inventoryLag is how far /cluster/resources may be behind on a guest's power: pvestatd reports every 10 s.

@@ -67,6 +67,8 @@ func (s *vmSight) look(ctx context.Context) (plan.VM, error) {
 		return plan.VM{Presence: plan.PresenceAbsent}, nil
 	case s.justStarted():
 		return s.fromStart(ctx)
+	case s.justEdited():
+		return s.fromEdit(ctx)
 	}
 	return s.fromConfig(ctx)
 }
@@ -76,6 +78,20 @@ func (s *vmSight) justStarted() bool {
 	config, _ := s.Memory.config(s.subject.uuid())
 	return config != nil && s.task.State == plan.TaskSucceeded && s.task.Type == "qmstart" &&
 		s.subject.ProxmoxMachine.DeletionTimestamp.IsZero()
+}
+
+// justEdited reports whether the last thing that was done to the VM was an edit of its firewall, a moment ago.
+func (s *vmSight) justEdited() bool {
+	firewall := s.Memory.firewall(s.subject.uuid())
+	config, _ := s.Memory.config(s.subject.uuid())
+	return firewall.edited && s.Clock.Since(firewall.readAt) < firewallFresh && config != nil && s.subject.ProxmoxMachine.DeletionTimestamp.IsZero()
+}
+
+// fromEdit spares the config of a VM whose firewall is being edited.
+func (s *vmSight) fromEdit(ctx context.Context) (plan.VM, error) {
+	vm := plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node}
+	vm.Config, vm.Digest = s.Memory.config(s.subject.uuid())
+	return s.withPower(ctx, vm)
 }
 
 // fromStart spares the config of a VM that was just started, as long as it runs.

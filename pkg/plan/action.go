@@ -5,6 +5,7 @@ import (
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/firewall"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -78,6 +79,17 @@ type Resize struct {
 	Digest proxmox.Digest
 }
 
+// RecordFirewall writes down what the options of the VM's firewall were before we set them; nil when nothing there is ours.
+type RecordFirewall struct {
+	Before firewall.Before
+}
+
+// EditFirewall changes one thing of the VM's firewall.
+type EditFirewall struct {
+	VM   VirtualMachine
+	Edit firewall.Edit
+}
+
 // Start starts the VM.
 type Start struct {
 	VM VirtualMachine
@@ -138,6 +150,8 @@ func (Clone) isAction()            {}
 func (UploadSeed) isAction()       {}
 func (Configure) isAction()        {}
 func (Resize) isAction()           {}
+func (RecordFirewall) isAction()   {}
+func (EditFirewall) isAction()     {}
 func (Start) isAction()            {}
 func (RecordProviderID) isAction() {}
 func (EjectSeed) isAction()        {}

@@ -58,6 +58,9 @@ func TestAMachineConvergesToOneVMWhateverHappens(t *testing.T) {
 		if len(w.seeds) > 0 || vmconfig.HasSeed(ours[0].config) {
 			t.Fatal("the seed is still there")
 		}
+		if !w.wallsStand(ours[0]) {
+			t.Fatalf("its firewall is %+v", ours[0].firewall)
+		}
 		vm := w.spec.Reservation
 		if w.spec.ProviderID != plan.ProviderID(vm.UUID) || w.vms[proxmox.VMID(vm.VMID)] != ours[0] {
 			t.Fatalf("providerID %s and VMID %d are not of the VM", w.spec.ProviderID, vm.VMID)

@@ -50,7 +50,7 @@ func (w *world) askHA(kind string, do func()) *job {
 // cannot reports whether a request ends at a host that is down.
 func (w *world) cannot(action plan.Action) bool {
 	switch action.(type) {
-	case plan.ClaimAddresses, plan.HoldAddresses, plan.Reserve, plan.RecordProviderID, plan.ReleaseAddresses, plan.RemoveFinalizer:
+	case plan.ClaimAddresses, plan.HoldAddresses, plan.Reserve, plan.RecordProviderID, plan.RecordFirewall, plan.ReleaseAddresses, plan.RemoveFinalizer:
 		return false
 	case plan.DeleteSeed:
 		return w.down > 0 && !w.sharedSeed

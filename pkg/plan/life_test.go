@@ -46,7 +46,7 @@ const lifeRounds = 70
 func (s scenario) run(seed int) []visit {
 	return rapid.Custom(func(t *rapid.T) []visit {
 		w := &walk{world: newWorld(t)}
-		w.trouble = 0
+		w.trouble, w.groupless = 0, 0
 		for happened := false; w.round < lifeRounds && !w.gone; w.round++ {
 			w.step(s)
 			w.pass()
@@ -191,6 +191,11 @@ func detours() []detour {
 		}},
 		{"as many clones as may be run on its host or storage", func(m *plan.Machine) {
 			m.CloneSlot.Full = "2 clones run on pve3 already: a, b"
+		}},
+		{"a security group that is asked for does not exist", func(m *plan.Machine) {
+			if m.HasFirewall() && m.Spec.ProviderID == "" {
+				m.Firewall.MissingGroups = []string{"nodes"}
+			}
 		}},
 		{"a backup or a snapshot holds the VM", func(m *plan.Machine) {
 			if m.VM.Presence == plan.PresenceOurs {

@@ -30,7 +30,8 @@ func MachineStep(m Machine) Decision {
 		return deletionStep(m)
 	}
 	for _, step := range []func(Machine) Decision{
-		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, upload, clone, halt, configure, resize, start, record, turnOff, removeSeed,
+		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, awaitSecurityGroups, upload, clone, halt, configure, resize,
+		setFirewall, start, record, turnOff, removeSeed, remindOfSecurityGroups,
 	} {
 		if decision := step(m); decision != nil {
 			return decision

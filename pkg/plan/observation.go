@@ -52,6 +52,8 @@ type Machine struct {
 	Candidates Candidates
 	// Task is the Proxmox VE task that was started for the machine last; the zero Task when none is known.
 	Task Task
+	// Firewall is what was seen of the VM's firewall.
+	Firewall Firewall
 	// VM is what Proxmox VE says of the reserved VM.
 	VM VM
 }

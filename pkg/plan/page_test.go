@@ -24,7 +24,7 @@ const (
 	// seeds is how often each scenario is walked through. A few are enough to see all; more change nothing.
 	seeds = 20
 	// mostEdges is what a person can still read.
-	mostEdges = 25
+	mostEdges = 30
 )
 
 // edge is a step from one phase to another. The empty phase is the beginning or the end.

@@ -19,6 +19,8 @@ const (
 	InvalidSeed             = "InvalidSeed"
 	Configuring             = "Configuring"
 	Resizing                = "Resizing"
+	ConfiguringFirewall     = "ConfiguringFirewall"
+	SecurityGroupMissing    = "SecurityGroupMissing"
 	Starting                = "Starting"
 	Running                 = "Running"
 	ShuttingDown            = "ShuttingDown"

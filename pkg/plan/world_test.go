@@ -10,6 +10,7 @@ import (
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/firewall"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
@@ -38,6 +39,7 @@ type world struct {
 	leave   string
 	// hampers is what keeps the VM from being worked on for now.
 	hampers
+	walls
 	// trouble says how many more faults there will be.
 	trouble int
 	// off is for how many more rounds the machine is asked to be off.
@@ -50,6 +52,7 @@ type world struct {
 type guest struct {
 	foreign, making, running bool
 	config                   vmconfig.Config
+	firewall                 firewall.State
 }
 
 // job is a running task of Proxmox VE, which the machine may have forgotten or never learned of. Jobs end in the order they began.
@@ -73,6 +76,7 @@ func newWorld(t *rapid.T) *world {
 		trouble: rapid.IntRange(0, 12).Draw(t, "trouble"),
 	}
 	w.sharedSeed = rapid.Bool().Draw(t, "the seed is on shared storage")
+	w.drawWalls()
 	w.ha = rapid.Bool().Draw(t, "the HA manager looks after the VM")
 	for id := range proxmox.VMID(5) {
 		if rapid.Bool().Draw(t, fmt.Sprintf("VMID %d is taken", 101+id)) {
@@ -114,6 +118,7 @@ func (w *world) observe() plan.Machine {
 	m.Task.Age, m.HostGone = time.Duration(w.age)*5*time.Second, w.hostGone
 	if w.spec.Reservation.UUID != "" {
 		m.VM = w.look()
+		w.seeWalls(&m)
 		m.SeedHost = w.seedHost()
 	}
 	return m
@@ -132,7 +137,7 @@ func (w *world) addresses() plan.Addresses {
 	case 1:
 		return plan.Addresses{Pending: "the pool is slow", Remain: true}
 	}
-	return plan.Addresses{Remain: true}
+	return plan.Addresses{Remain: true, Bound: given()}
 }
 
 func (w *world) freeVMID() proxmox.VMID {
@@ -197,6 +202,10 @@ func (w *world) request(action plan.Action) (*job, error) {
 		w.claims = 1
 	case plan.Reserve:
 		w.reserve(action.Reservation)
+	case plan.RecordFirewall:
+		w.before = action.Before
+	case plan.EditFirewall:
+		return nil, w.editWalls(action)
 	case plan.RecordProviderID:
 		w.spec.ProviderID = action.ProviderID
 	case plan.ReleaseAddresses:
@@ -270,7 +279,7 @@ func (w *world) clone(action plan.Clone) (*job, error) {
 	vm := &guest{making: true}
 	w.vms[action.VM.ID] = vm
 	return &job{kind: "qmclone", undo: func() { delete(w.vms, action.VM.ID) }, apply: func() error {
-		vm.making, vm.config = false, vmconfig.Config{
+		vm.making, vm.firewall, vm.config = false, w.template, vmconfig.Config{
 			"description": action.Description, "name": action.Name, "scsi0": "local-lvm:vm-101-disk-0,size=3G", "boot": "order=scsi0",
 			"smbios1": "uuid=966d3531-69bb-4cf7-889f-f8f652492abb", "net0": "virtio=BC:24:11:1B:F6:2C,bridge=vmbr0",
 			"ide2": "local:101/vm-101-cloudinit.qcow2,media=cdrom,size=4M", "tags": "base",
@@ -299,6 +308,9 @@ func (w *world) start(ref plan.VirtualMachine) *job {
 	vm := w.own(ref)
 	if w.spec.ProviderID == "" && (!vmconfig.HasSeed(vm.config) || !w.hasSeed()) {
 		w.t.Fatal("started a VM for the first time without its seed")
+	}
+	if !w.wallsStand(vm) {
+		w.t.Fatalf("started a VM without its firewall: %+v", vm.firewall)
 	}
 	if w.ha {
 		return w.askHA("hastart", func() { vm.running = true })
@@ -371,6 +383,7 @@ func (w *world) pass() {
 	if w.claims == 1 {
 		w.claims = 2
 	}
+	w.groupless = max(w.groupless-1, 0)
 	w.wish()
 	reserved := w.vms[proxmox.VMID(w.spec.Reservation.VMID)]
 	if reserved != nil && reserved.running && w.spec.ProviderID != "" {

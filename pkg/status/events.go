@@ -204,7 +204,7 @@ func (p MachinePass) trouble() (plan.Reason, bool) {
 		return decision.Reason, decision.Reason.Code != plan.Drifted // that has an event of its own
 	case plan.Wait:
 		return decision.Reason, slices.Contains([]string{
-			plan.WaitingForCapacity, plan.VMIDRangeExhausted, plan.TaskFailedReason, plan.Locked,
+			plan.WaitingForCapacity, plan.VMIDRangeExhausted, plan.SecurityGroupMissing, plan.TaskFailedReason, plan.Locked,
 			plan.Protected, plan.TemplateInUse, plan.HighAvailabilityFailed, plan.HostDown,
 		}, decision.Reason.Code)
 	case plan.Do, plan.Done:

@@ -235,12 +235,16 @@ func karpenterRest() []defect {
 			there: "images are not decompressed (#210)",
 		},
 		{
-			name: "rules are deleted by position", lacks: firewall,
+			name: "rules are deleted by position", by: []string{
+				"test/integration TestFirewallChangesInPlace", "pkg/plan/firewall TestEditsReachWhatIsWantedAndLeaveTheRestAlone",
+			},
 			there: "two rules that are deleted by position while the list gets shorter hit a third one",
+			here:  "one rule at a time, with the digest of the list; rules of others stay as they are",
 		},
 		{
-			name: "first group does nothing", lacks: firewall,
+			name: "first group does nothing", by: []string{"test/integration TestFirewallRefusesWhatCannotBe"},
 			there: "the first security group of a VM that has none does not turn its firewall on",
+			here:  "a spec with security groups has to say whether the firewall is on",
 		},
 		{
 			name: "memory of the display", lacks: hardware,

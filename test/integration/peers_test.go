@@ -43,7 +43,6 @@ const (
 	autoscaling  feature = "scaling from the load of pods: cluster-autoscaler or Karpenter do it, and nothing is published for them yet"
 	instances    feature = "instance types and offerings for Karpenter"
 	images       feature = "templates that the provider makes"
-	firewall     feature = "firewall and security groups"
 	numa         feature = "CPU pinning and NUMA"
 	hardware     feature = "display, CPU flags and other hardware of the VM: they come from the template"
 	userTemplate feature = "templates of user data: user data comes from the bootstrap provider and is passed on to the byte"

@@ -86,7 +86,7 @@ func (RemoveEntry) isEdit() {}
 
 // Apply implements Edit.
 func (e SetOptions) Apply(state State) State {
-	state = state.clone()
+	state = state.Clone()
 	for _, name := range e.Delete {
 		delete(state.Options, name)
 	}
@@ -137,7 +137,7 @@ func (s State) withRules(rules []Rule) State {
 
 // Apply implements Edit.
 func (e CreateSet) Apply(state State) State {
-	state = state.clone()
+	state = state.Clone()
 	state.Sets[e.Name] = Set{Comment: e.Comment}
 	state.SetsDigest = ""
 	return state
@@ -145,7 +145,7 @@ func (e CreateSet) Apply(state State) State {
 
 // Apply implements Edit.
 func (e RenameSet) Apply(state State) State {
-	state = state.clone()
+	state = state.Clone()
 	set := state.Sets[e.From]
 	delete(state.Sets, e.From)
 	set.Comment = e.Comment
@@ -155,7 +155,7 @@ func (e RenameSet) Apply(state State) State {
 
 // Apply implements Edit.
 func (e DeleteSet) Apply(state State) State {
-	state = state.clone()
+	state = state.Clone()
 	delete(state.Sets, e.Name)
 	state.SetsDigest = ""
 	return state
@@ -173,7 +173,7 @@ func (e RemoveEntry) Apply(state State) State {
 }
 
 func (s State) withEntries(name string, entries []Entry) State {
-	s = s.clone()
+	s = s.Clone()
 	s.Sets[name] = Set{Comment: s.Sets[name].Comment, Entries: entries}
 	return s
 }

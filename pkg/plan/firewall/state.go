@@ -50,8 +50,8 @@ type Entry struct {
 	NoMatch bool
 }
 
-// clone copies the state, so that an edit of the copy leaves it alone.
-func (s State) clone() State {
+// Clone copies the state, so that a change of the copy leaves it alone.
+func (s State) Clone() State {
 	s.Options, s.Rules, s.Sets = maps.Clone(s.Options), slices.Clone(s.Rules), maps.Clone(s.Sets)
 	if s.Options == nil {
 		s.Options = map[string]string{}
