@@ -125,7 +125,7 @@ func quantity[T any](at func(*T) **resource.Quantity) codec[T] {
 			if *at(t) == nil {
 				return "", false
 			}
-			return strconv.FormatFloat((*at(t)).AsApproximateFloat64(), 'f', -1, 64), true
+			return strconv.FormatFloat(float64((*at(t)).MilliValue())/1000, 'f', -1, 64), true // rounded up: 0 is no limit
 		},
 		decode: func(t *T, text string) {
 			if quantity, err := resource.ParseQuantity(text); err == nil {

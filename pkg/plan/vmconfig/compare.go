@@ -77,9 +77,15 @@ func Diff(desired Desired, observed Config) Change { return Compare(desired, obs
 func Compare(desired Desired, observed Config) Comparison {
 	comparison := Comparison{Change: Change{Set: map[string]string{}}}
 	wanted := map[string]bool{}
-	for _, want := range desired.wants(observed) {
+	wants := desired.wants(observed)
+	for _, want := range wants {
 		wanted[want.Key] = true
 		comparison.compare(want, observed[want.Key])
+	}
+	for _, want := range wants {
+		if value, set := comparison.Change.Set[want.Key]; set && observed[want.Key] == "" && want.Part != "" {
+			comparison.Change.Set[want.Key] = want.in(value) // a new value needs the parts that are usual, too
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(observed)) {
 		if !wanted[key] {

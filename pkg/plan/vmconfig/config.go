@@ -72,7 +72,10 @@ type Disk struct {
 
 // BootDisk returns the disk that the VM boots from: the first disk in the boot order, else the one that `bootdisk` names,
 // else the first one on the first bus.
-func (c Config) BootDisk() (Disk, bool) {
+func (c Config) BootDisk() (Disk, bool) { return c.bootDisk(nil) }
+
+// bootDisk returns the disk that the VM boots from. Where nothing names it, it is none of the others.
+func (c Config) bootDisk(others []string) (Disk, bool) {
 	order := ParseProperties(c["boot"]).Get("order")
 	named := strings.FieldsFunc(order, func(r rune) bool { return r == ';' || r == ' ' })
 	for _, key := range append(named, c["bootdisk"]) {
@@ -82,7 +85,7 @@ func (c Config) BootDisk() (Disk, bool) {
 	}
 	for number := range 31 {
 		for _, bus := range []string{"scsi", "virtio", "sata", "ide"} {
-			if key := bus + strconv.Itoa(number); c.hasDisk(key) {
+			if key := bus + strconv.Itoa(number); c.hasDisk(key) && !slices.Contains(others, key) {
 				return c.disk(key), true
 			}
 		}

@@ -86,7 +86,7 @@ func (d Desired) makesBootDisk() bool {
 // bootKey is the key of the boot disk: of a VM without a template as the spec says, else where the template has it.
 func (d Desired) bootKey(observed Config) (string, bool) {
 	if !d.makesBootDisk() {
-		disk, found := observed.BootDisk()
+		disk, found := observed.bootDisk(d.additional())
 		return disk.Key, found
 	}
 	if d.Spec.Disks.Boot.Storage == "" {
@@ -96,6 +96,15 @@ func (d Desired) bootKey(observed Config) (string, bool) {
 		return name, true
 	}
 	return "scsi0", true
+}
+
+// additional are the keys of the additional disks.
+func (d Desired) additional() []string {
+	keys := make([]string, len(d.Spec.Disks.Additional))
+	for i, disk := range d.Spec.Disks.Additional {
+		keys[i] = disk.Name
+	}
+	return keys
 }
 
 // bootOrder has a VM without a template boot from its disk, and from the network while nothing is on it. A template's order

@@ -72,7 +72,7 @@ func Fields() []Field {
 	fields = append(fields, fieldsOf("", "", specTable)...)
 	fields = append(fields, fieldsOf("hardware.pciDevices[].", "hostpci[n]", pciTable)...)
 	fields = append(fields, fieldsOf("hardware.usbDevices[].", "usb[n]", usbTable)...)
-	fields = append(fields, Field{"hardware.serialPorts", "serial[n]", "", Reboot, ""})
+	fields = append(fields, Field{"hardware.serialPorts", "serial[n]", "", Reboot, "A port that is no longer listed stays."})
 	fields = append(fields, bootDiskFields()...)
 	fields = append(fields, fieldsOf("disks.boot.", "<disk>", diskTable)...)
 	fields = append(fields, additionalDiskFields()...)
@@ -114,6 +114,8 @@ func additionalDiskFields() []Field {
 // otherFields are those that no config says, or that are said in ways of their own.
 func otherFields() []Field {
 	return []Field{
+		{"hardware.pciDevices[].name", "hostpci[n]", "", Reboot, "A device that is no longer listed stays."},
+		{"hardware.usbDevices[].name", "usb[n]", "", HotplugUSB, "A device that is no longer listed stays."},
 		{"network.devices[].name", "net[n]", "", HotplugNetwork, "The guest's network config was told it at the first start: it does not configure a device that is added later."},
 		{"network.devices[].macPrefix", "net[n]", "macaddr", Replace, "The guest's network config finds the device by its MAC address."},
 		{"network.devices[].queuesPerCPU", "net[n]", "queues", HotplugNetwork, ""},

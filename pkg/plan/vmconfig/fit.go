@@ -99,6 +99,8 @@ func (d Desired) rawMisfits(Config) []string {
 			all = append(all, fmt.Sprintf("rawConfig: set %s in the field %s", key, field))
 		case refused:
 			all = append(all, fmt.Sprintf("rawConfig: %s is the provider's: leave it out", key))
+		case d.Spec.RawConfig[key] == "":
+			all = append(all, fmt.Sprintf("rawConfig: %s has no value: give it one, or leave it out", key))
 		}
 	}
 	return all

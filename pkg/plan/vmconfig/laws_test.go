@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
@@ -166,6 +167,16 @@ func TestOneOfSeveralPropertiesIsChanged(t *testing.T) {
 	}
 }
 
+// equip asks for something in most keys that have parts.
+func equip(d *vmconfig.Desired) {
+	for _, field := range allFields() {
+		if !strings.HasPrefix(field.name, "netboot") && field.name != "image" {
+			field.set(&d.Spec)
+		}
+	}
+	d.Spec.Tags, d.Spec.Description, d.Spec.Disks.Boot.SSD = []string{"x"}, "notes", ptr.To(true)
+}
+
 // FuzzConfig reads whatever stands in a config: nothing of it may bring the planner down or keep it from coming to an end.
 func FuzzConfig(f *testing.F) {
 	for _, text := range []string{
@@ -180,9 +191,13 @@ func FuzzConfig(f *testing.F) {
 			key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 			config[key] = value
 		}
-		after := vmconfig.Diff(desired(), config).Apply(config)
-		if again := vmconfig.Diff(desired(), after); !again.Empty() {
-			t.Errorf("of %q there is still to do: %q", after, again)
+		for _, d := range []vmconfig.Desired{desired(), desired(equip)} {
+			after := vmconfig.Diff(d, config).Apply(config)
+			if again := vmconfig.Diff(d, after); !again.Empty() {
+				t.Errorf("of %q there is still to do: %q", after, again)
+			}
+			d.Misfits(config)
+			vmconfig.Decode(config)
 		}
 		if disk, found := config.BootDisk(); disk.Size < 0 || found != (disk.Key != "") {
 			t.Errorf("boot disk %+v of %q", disk, config)

@@ -45,10 +45,7 @@ func (d Desired) withDisks(observed Config) Config {
 	if config == nil {
 		config = Config{}
 	}
-	names := make([]string, 0, len(d.Spec.Disks.Additional)+1)
-	for _, disk := range d.Spec.Disks.Additional {
-		names = append(names, disk.Name)
-	}
+	names := d.additional()
 	if key, found := d.bootKey(observed); found {
 		names = append(names, key)
 	}
