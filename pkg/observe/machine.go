@@ -32,6 +32,9 @@ func (o *Observer) Machine(ctx context.Context, subject MachineSubject) (plan.Ma
 	if machine.Bootstrap, err = o.bootstrap(ctx, subject); err != nil {
 		return machine, err
 	}
+	if machine.Cards, err = o.cards(ctx, subject.ProxmoxMachine); err != nil {
+		return machine, err
+	}
 	if machine.Spec.Reservation.UUID == "" {
 		return machine, o.addCandidates(ctx, subject, &machine)
 	}

@@ -30,8 +30,8 @@ func MachineStep(m Machine) Decision {
 		return deletionStep(m)
 	}
 	for _, step := range []func(Machine) Decision{
-		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, awaitSecurityGroups, upload, clone, halt, configure, resize,
-		setFirewall, start, record, turnOff, removeSeed, remindOfSecurityGroups,
+		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, distinguish, awaitSecurityGroups, upload, clone, halt, configure,
+		resize, setFirewall, start, record, turnOff, removeSeed, remindOfSecurityGroups,
 	} {
 		if decision := step(m); decision != nil {
 			return decision
@@ -104,6 +104,21 @@ func holdAddresses(m Machine) Decision {
 		return nil
 	}
 	return Do{HoldAddresses{m.Addresses.Unheld}, Reason{HoldingAddresses, "holding the addresses"}}
+}
+
+// distinguish waits while another machine has a MAC address that this one would get: one of them would not be reached.
+func distinguish(m Machine) Decision {
+	uuid := proxmox.SMBIOSUUID(m.Spec.Reservation.UUID)
+	if m.Spec.ProviderID != "" || m.VM.Presence == PresenceOurs {
+		return nil
+	}
+	card, other, found := network.SameMAC(network.Cards(m.Name, uuid, m.Spec.Network), m.Cards)
+	if !found {
+		return nil
+	}
+	return Wait{Reason: Reason{DuplicateMACAddress, fmt.Sprintf(
+		"%s would have the MAC address %s, which %s of ProxmoxMachine %s has: delete one of the two machines, leave macAddress out of their template, or make macPrefix shorter",
+		card.Device, card.MAC, other.Device, other.Machine)}, After: claimsAgain}
 }
 
 // reserve gives the machine its host, VMID and identity.

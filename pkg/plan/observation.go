@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
@@ -44,6 +45,9 @@ type Machine struct {
 	FailureDomain string
 	// Addresses is what the machine's claims have come to.
 	Addresses Addresses
+	// Cards are the network devices of other machines, which this one's must differ from. They are looked at only where the
+	// spec has a say in MAC addresses.
+	Cards []network.Card
 	// CloneSlot is whether the VM may be cloned now.
 	CloneSlot CloneSlot
 	// CloneTrouble is what is known of clones of the VM that failed.
@@ -75,6 +79,11 @@ type Addresses struct {
 	Invalid string
 	// Bound are the addresses, in the order of the claims.
 	Bound []network.Address
+	// Reported are the addresses that the guest said it got from the network; nil when it was not asked, or said nothing.
+	Reported []network.Address
+	// Unreported says why the addresses that the guest gets from the network are not known; empty when they are, or when there
+	// are none.
+	Unreported string
 	// Unheld are the claims that lack our owner reference or finalizer, or whose address lacks it.
 	Unheld []network.Claim
 	// Remain says that claims or addresses of the machine still have our finalizer.
@@ -84,6 +93,16 @@ type Addresses struct {
 // Ready reports whether every claim has an address that is held.
 func (a Addresses) Ready() bool {
 	return len(a.Absent) == 0 && a.Pending == "" && a.Invalid == "" && len(a.Unheld) == 0
+}
+
+// AddressList returns the addresses of the machine as far as they are known, the Node's first. It is not known as long as an
+// address is missing that is known before there is a VM.
+func (m Machine) AddressList() (list []network.Address, known bool) {
+	if len(m.Addresses.Absent) > 0 || m.Addresses.Pending != "" || m.Spec.Reservation.UUID == "" && network.NeedsIdentity(m.Spec.Network) {
+		return nil, false
+	}
+	given := slices.Concat(m.Addresses.Bound, m.Addresses.Reported)
+	return network.Static(proxmox.SMBIOSUUID(m.Spec.Reservation.UUID), m.Spec.Network, given), true
 }
 
 // Candidates are the hosts that a machine may go to and what a reservation is made from.

@@ -9,6 +9,7 @@ const (
 	ClaimingAddresses       = "ClaimingAddresses"
 	HoldingAddresses        = "HoldingAddresses"
 	InvalidAddress          = "InvalidAddress"
+	DuplicateMACAddress     = "DuplicateMACAddress"
 	Placed                  = "Placed"
 	VMIDRangeExhausted      = "VMIDRangeExhausted"
 	Cloning                 = "Cloning"

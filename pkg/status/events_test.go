@@ -8,6 +8,7 @@ import (
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/status"
 )
@@ -48,7 +49,7 @@ var (
 	movedAway   = status.MachinePass{Observed: sees(plan.VM{Presence: plan.PresenceOurs, Node: "pve2", Power: plan.PowerRunning}), Decision: done}
 	unseen      = status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.Unobserved, "region home does not answer")}
 	notAllowed  = plan.Reason{Code: "Forbidden", Message: "VM.Config.CDROM is missing"}
-	whileItRuns = status.MachinePass{Observed: plan.Machine{Addresses: bound("10.0.0.5/24"), VM: runningVM, Bootstrapped: true}, Failure: notAllowed}
+	whileItRuns = status.MachinePass{Observed: plan.Machine{Name: "worker-1", Spec: dual(network.IPv4), Addresses: bound("10.0.0.5/24"), VM: runningVM, Bootstrapped: true}, Failure: notAllowed}
 )
 
 func drifted(name string) status.MachinePass {

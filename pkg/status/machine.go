@@ -42,7 +42,7 @@ func MachineConditions() []string {
 func Machine(machine *v1beta1.ProxmoxMachine, pass MachinePass) error {
 	setVM(machine, pass)
 	setPlace(machine, pass)
-	setAddresses(machine, pass.Observed.Addresses)
+	setAddresses(machine, pass.Observed)
 	if machine.Spec.ProviderID != "" {
 		machine.Status.Initialization.Provisioned = ptr.To(true)
 	}
@@ -84,36 +84,6 @@ func setVM(machine *v1beta1.ProxmoxMachine, pass MachinePass) {
 	if pass.Observed.Bootstrapped && pass.Observed.SeedIsGone() {
 		machine.Status.SeedRemoved = ptr.To(true)
 	}
-}
-
-// setAddresses reports the addresses once all are there, so that the list does not change while it grows.
-func setAddresses(machine *v1beta1.ProxmoxMachine, addresses plan.Addresses) {
-	if len(addresses.Bound) == 0 || len(addresses.Absent) > 0 || addresses.Pending != "" {
-		return
-	}
-	list := []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: machine.Name}}
-	for _, address := range addresses.Bound {
-		list = append(list, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: address.Prefix.Addr().String()})
-	}
-	machine.Status.Addresses = list
-}
-
-func addressesReady(pass MachinePass) metav1.Condition {
-	addresses := pass.Observed.Addresses
-	condition := metav1.Condition{Type: v1beta1.AddressesReadyCondition, Status: metav1.ConditionFalse, Reason: plan.WaitingForAddresses}
-	switch {
-	case addresses.Invalid != "":
-		condition.Reason, condition.Message = plan.InvalidAddress, addresses.Invalid
-	case addresses.Pending != "":
-		condition.Message = addresses.Pending
-	case len(addresses.Absent) > 0:
-		condition.Message = "the addresses are not claimed yet"
-	case len(addresses.Bound) == 0: // a machine has a claim at least: the pass ended before it looked
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, pass.why().Code, pass.why().Message
-	default:
-		condition.Status, condition.Reason = metav1.ConditionTrue, v1beta1.AvailableReason
-	}
-	return condition
 }
 
 func (p MachinePass) why() plan.Reason {

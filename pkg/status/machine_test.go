@@ -2,6 +2,7 @@ package status_test
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,12 +59,30 @@ func proxmoxMachine(changes ...func(*v1beta1.ProxmoxMachine)) *v1beta1.ProxmoxMa
 func bound(addresses ...string) plan.Addresses {
 	var result plan.Addresses
 	for _, address := range addresses {
-		result.Bound = append(result.Bound, network.Address{Prefix: netip.MustParsePrefix(address)})
+		claim, prefix := network.Claim{Device: "net0", Family: network.IPv4}, netip.MustParsePrefix(address)
+		if prefix.Addr().Is6() {
+			claim.Family = network.IPv6
+		}
+		result.Bound = append(result.Bound, network.Address{Claim: claim, Prefix: prefix})
 	}
 	return result
 }
 
-func sees(vm plan.VM) plan.Machine { return plan.Machine{Addresses: bound("10.0.0.5/24"), VM: vm} }
+// dual is the network of a machine with an address of each family, or of fewer where they are missing.
+func dual(families ...network.Family) v1beta1.ProxmoxMachineSpec {
+	device := v1beta1.NetworkDevice{Name: "net0"}
+	if slices.Contains(families, network.IPv4) {
+		device.IPv4.Method = v1beta1.IPv4MethodPool
+	}
+	if slices.Contains(families, network.IPv6) {
+		device.IPv6.Method = v1beta1.IPv6MethodPool
+	}
+	return v1beta1.ProxmoxMachineSpec{Network: v1beta1.Network{Devices: []v1beta1.NetworkDevice{device}}}
+}
+
+func sees(vm plan.VM) plan.Machine {
+	return plan.Machine{Name: "worker-1", Spec: dual(network.IPv4), Addresses: bound("10.0.0.5/24"), VM: vm}
+}
 
 var (
 	runningVM = plan.VM{Presence: plan.PresenceOurs, Node: "pve1", Power: plan.PowerRunning}
@@ -267,7 +286,7 @@ func TestTheStatusOfAMachineBesideItsConditions(t *testing.T) {
 		},
 		{
 			"the name and all addresses are told", proxmoxMachine(),
-			status.MachinePass{Observed: plan.Machine{Addresses: bound("10.0.0.5/24", "fd00::5/64")}},
+			status.MachinePass{Observed: plan.Machine{Spec: dual(network.IPv4, network.IPv6), Addresses: bound("10.0.0.5/24", "fd00::5/64")}},
 			v1beta1.ProxmoxMachineStatus{Addresses: []clusterv1.MachineAddress{name, four, six}},
 		},
 		{"no address is told while one is missing", proxmoxMachine(), status.MachinePass{Observed: plan.Machine{Addresses: half}}, v1beta1.ProxmoxMachineStatus{}},

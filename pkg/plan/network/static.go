@@ -62,6 +62,16 @@ func EUI64(prefix netip.Prefix, mac string) (netip.Addr, bool) {
 	return netip.AddrFrom16(bytes), true
 }
 
+// NeedsIdentity reports whether addresses follow from the identity that a machine gets with its place.
+func NeedsIdentity(spec v1beta1.Network) bool {
+	for _, device := range spec.Devices {
+		if addressingOf(device, IPv6).method == methodEUI64 && device.MACAddress == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // HasDynamic reports whether the guest gets addresses that only it can tell, by DHCP or SLAAC.
 func HasDynamic(spec v1beta1.Network) bool {
 	for _, device := range spec.Devices {
