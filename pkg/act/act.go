@@ -143,11 +143,7 @@ func (a *Actor) remember(identity proxmox.SMBIOSUUID, action plan.Action, err er
 	case plan.UploadSeed, plan.DeleteSeed, plan.WithdrawSeed:
 		// of a storage, not of the VM
 	case plan.EditFirewall:
-		if err != nil {
-			a.Memory.FirewallChanged(identity)
-			return
-		}
-		a.Memory.FirewallEdited(identity, action.Edit)
+		a.Memory.FirewallEdited(identity, action.Edit, err)
 	case plan.Start:
 		if err != nil {
 			a.Memory.Changed(identity)

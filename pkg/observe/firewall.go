@@ -36,6 +36,7 @@ func firewallBefore(machine *v1beta1.ProxmoxMachine) firewall.Before {
 // addFirewall adds what there is of the VM's firewall. A machine that asks for none costs nothing; one that has it costs
 // three requests when it is first looked at, one for each IP set of ours, and one before rules are made.
 func (o *Observer) addFirewall(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) error {
+	machine.Firewall.MayComeLate = o.Memory.firewallMayComeLate(subject.uuid())
 	if machine.Deleting || !machine.HasFirewall() {
 		return nil
 	}
@@ -76,6 +77,7 @@ func (s *firewallSight) look(ctx context.Context) error {
 		}
 		s.machine.Firewall.Present = known.state
 		edit, more := firewall.Next(s.machine.FirewallWanted(), *known.state)
+		s.Memory.settleLost(s.subject.uuid(), edit)
 		if !more {
 			return nil
 		}
@@ -183,7 +185,10 @@ func (s *firewallSight) read(ctx context.Context) error {
 			return err
 		}
 	}
-	s.Memory.withFirewall(s.subject.uuid(), func(r *knownFirewall) { *r = known })
+	s.Memory.withFirewall(s.subject.uuid(), func(r *knownFirewall) {
+		known.lost, known.lostAt, known.unmade = r.lost, r.lostAt, r.unmade
+		*r = known
+	})
 	return nil
 }
 
@@ -242,6 +247,16 @@ type knownFirewall struct {
 	proven bool
 	// edited says that the last thing that was done to the VM was an edit of its firewall, which leaves its config as it was.
 	edited bool
+	// lost is the edit whose answer was lost, while it was not seen to be made.
+	lost   string
+	lostAt time.Time
+	// unmade says that it was seen not to be made at first.
+	unmade bool
+}
+
+// forgotten keeps of it only what is known of an edit whose answer was lost.
+func (k knownFirewall) forgotten() knownFirewall {
+	return knownFirewall{lost: k.lost, lostAt: k.lostAt, unmade: k.unmade}
 }
 
 func (m *Memory) withFirewall(uuid proxmox.SMBIOSUUID, do func(*knownFirewall)) {
@@ -253,17 +268,41 @@ func (m *Memory) firewall(uuid proxmox.SMBIOSUUID) (known knownFirewall) {
 	return known
 }
 
-// FirewallEdited enters an edit that was made into what is known of the VM's firewall.
-func (m *Memory) FirewallEdited(uuid proxmox.SMBIOSUUID, edit firewall.Edit) {
+// FirewallEdited says how the request for an edit ended, and enters one that was made into what is known of the firewall.
+func (m *Memory) FirewallEdited(uuid proxmox.SMBIOSUUID, edit firewall.Edit, err error) {
 	m.withFirewall(uuid, func(r *knownFirewall) {
-		if r.state != nil {
+		switch {
+		case err == nil && r.state != nil:
 			after := edit.Apply(*r.state)
 			r.state, r.edited = &after, true
+		case pve.ClassOf(err) == pve.Ambiguous:
+			*r = knownFirewall{lost: edit.String(), lostAt: m.clock.Now()}
+		default:
+			*r = r.forgotten()
 		}
 	})
 }
 
+// settleLost concludes from the edit that is due next whether the one whose answer was lost was made. If that is due again it
+// was not, and may be made twice.
+func (m *Memory) settleLost(uuid proxmox.SMBIOSUUID, next firewall.Edit) {
+	m.withFirewall(uuid, func(r *knownFirewall) {
+		switch {
+		case r.lost != "" && next != nil && next.String() == r.lost:
+			r.unmade = true
+		case !r.unmade:
+			r.lost = ""
+		}
+	})
+}
+
+// firewallMayComeLate reports whether an edit whose answer was lost may still be made.
+func (m *Memory) firewallMayComeLate(uuid proxmox.SMBIOSUUID) bool {
+	known := m.firewall(uuid)
+	return known.lost != "" && m.clock.Since(known.lostAt) < lateAfter
+}
+
 // FirewallChanged forgets the VM's firewall.
 func (m *Memory) FirewallChanged(uuid proxmox.SMBIOSUUID) {
-	m.withFirewall(uuid, func(r *knownFirewall) { *r = knownFirewall{} })
+	m.withFirewall(uuid, func(r *knownFirewall) { *r = r.forgotten() })
 }

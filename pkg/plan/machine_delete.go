@@ -11,7 +11,7 @@ func deletionStep(m Machine) Decision {
 	if m.Spec.Reservation.UUID == "" {
 		return release(m) // nothing was ever asked of Proxmox VE
 	}
-	steps := []func(Machine) Decision{awaitClones, awaitRemoval, awaitVM, protected, unlocked, stop, destroy, sweep}
+	steps := []func(Machine) Decision{awaitClones, awaitRemoval, awaitVM, protected, unlocked, stop, awaitFirewall, destroy, sweep}
 	if m.VM.Host != HostUp {
 		steps = []func(Machine) Decision{awaitHost, sweep}
 	}

@@ -19,6 +19,8 @@ type Firewall struct {
 	// MissingGroups are the security groups that are asked for and that the Proxmox VE cluster does not have. It is looked for
 	// them before the VM is cloned, and before rules are made.
 	MissingGroups []string
+	// MayComeLate says that an edit whose answer was lost may still be made.
+	MayComeLate bool
 }
 
 // FirewallWanted is what the VM's firewall is to be. That a device is filtered at all is said by its own flag, which is in
@@ -83,6 +85,17 @@ func setFirewall(m Machine) Decision {
 		return Do{RecordFirewall{settled}, Reason{ConfiguringFirewall, "forgetting what firewall options were that are put back"}}
 	}
 	return nil
+}
+
+// awaitFirewall waits, before the VM is destroyed, until no edit of its firewall is under way any more: Proxmox VE would make it
+// for a VM that is gone, and keep the file.
+func awaitFirewall(m Machine) Decision {
+	if m.VM.Presence != PresenceOurs || !m.Firewall.MayComeLate {
+		return nil
+	}
+	return Wait{Reason: Reason{ConfiguringFirewall, fmt.Sprintf(
+		"the answer to an edit of the firewall of VM %d was lost: for two minutes Proxmox VE may still make it, and it would outlive the VM",
+		m.Spec.Reservation.VMID)}, After: lookAgain}
 }
 
 // known reports whether all addresses of the machine are there to be looked at.

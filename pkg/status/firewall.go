@@ -5,13 +5,19 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 )
 
-// setFirewall says whether the VM's firewall is as asked, of a machine that asks for one or did.
+// setFirewall says whether the VM's firewall is as asked, of a machine that asks for one or did. What this pass did not look at
+// stays as it was.
 func setFirewall(machine *v1beta1.ProxmoxMachine, pass MachinePass) {
 	why, isUpToDate, found := pass.Observed.FirewallState()
 	if !found {
 		conditions.Delete(machine, v1beta1.FirewallUpToDateCondition)
+		return
+	}
+	known := conditions.Get(machine, v1beta1.FirewallUpToDateCondition) != nil
+	if known && why.Code == plan.Unobserved && pass.Failure.Code == "" {
 		return
 	}
 	condition := metav1.Condition{Type: v1beta1.FirewallUpToDateCondition, Status: metav1.ConditionTrue, Reason: upToDate}

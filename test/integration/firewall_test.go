@@ -84,8 +84,7 @@ func (b *bench) fencedBy(machine *v1beta1.ProxmoxMachine, rules ...string) {
 // settledWithoutRequests waits until nothing but the inventory is asked.
 func (b *bench) settledWithoutRequests(machine *v1beta1.ProxmoxMachine) {
 	b.t.Helper()
-	b.hasNode(machine)
-	b.says(machine, v1beta1.BootstrapSeedRemovedCondition, metav1.ConditionTrue, "Removed")
+	b.settled(machine)
 	b.quiet(machine)
 }
 
@@ -126,6 +125,7 @@ func TestFirewallBudget(t *testing.T) {
 			b.Expect(firewall.IPSets[0].Name).To(Equal("ipfilter-net0"))
 			b.Expect(firewall.IPSets[0].Entries).To(Equal([]pvesim.IPSetEntrySpec{{CIDR: machine.Status.Addresses[1].Address}}))
 			b.fitSchema(string(version))
+			b.settled(machine)
 			b.restsWithoutRequests(machine)
 			b.delete(machine)
 			b.leavesNothing()
