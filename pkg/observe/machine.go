@@ -3,7 +3,6 @@ package observe
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -217,38 +216,4 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 // run on another node than they are for.
 func isOfAnotherHost(id proxmox.TaskID, reservation v1beta1.Reservation) bool {
 	return id.Type == "imgdel" && string(id.Node) != reservation.Node
-}
-
-// Unavailable tells, of an error, whether it says that a region cannot be used now, and why.
-func Unavailable(err error) (plan.Reason, bool) {
-	var unavailable *UnavailableError
-	if errors.As(err, &unavailable) {
-		return unavailable.Reason, true
-	}
-	if reason, found := reasonOf(err); found {
-		return reason, true
-	}
-	return plan.Reason{}, false
-}
-
-// Explain gives the reason of a pass that an error ended, with a remedy where there is one.
-func Explain(err error) plan.Reason {
-	if reason, unavailable := Unavailable(err); unavailable {
-		return reason
-	}
-	switch pve.ClassOf(err) { //nolint:exhaustive // the others explain themselves, or pass
-	case pve.Forbidden:
-		return plan.Reason{Code: "Forbidden", Message: err.Error() + ": grant this privilege to the token, and to its user, of the region's credentials"}
-	case pve.Missing:
-		return plan.Reason{Code: "Missing", Message: err.Error() + ": create it in Proxmox VE, or name another one in the ProxmoxMachineTemplate"}
-	}
-	return plan.Reason{Code: "Error", Message: err.Error()}
-}
-
-// IsOfProxmox reports whether an error came from Proxmox VE or on the way there, not from Kubernetes.
-func IsOfProxmox(err error) bool {
-	var answer *pve.Error
-	var task *pve.TaskError
-	_, unavailable := Unavailable(err)
-	return unavailable || errors.As(err, &answer) || errors.As(err, &task)
 }

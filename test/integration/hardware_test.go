@@ -113,3 +113,27 @@ func TestAMachineThatDoesNotFitItsTemplateSaysSo(t *testing.T) {
 	b.delete(machine)
 	b.Expect(b.pveVMs()).To(BeEmpty())
 }
+
+// TestARefusedFieldIsNamed has Proxmox VE refuse what admission cannot know.
+func TestARefusedFieldIsNamed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provisioned(b.cluster("c1"))
+	for name, row := range map[string]struct {
+		edit    func(*v1beta1.ProxmoxMachineSpec)
+		reason  string
+		message string
+	}{
+		"hugepages": {func(s *v1beta1.ProxmoxMachineSpec) { s.Memory.Hugepages = "2MiB" }, "RootOnly", "leave memory.hugepages out of the ProxmoxMachineTemplate"},
+		"raw-key":   {func(s *v1beta1.ProxmoxMachineSpec) { s.RawConfig = v1beta1.RawConfig{"kvn": "0"} }, "Error", "correct rawConfig[kvn] in the ProxmoxMachineTemplate"},
+		"cpu-flag":  {func(s *v1beta1.ProxmoxMachineSpec) { s.CPU.Flags = []string{"+nonsense"} }, "Error", "correct cpu in the ProxmoxMachineTemplate"},
+		"storage": {func(s *v1beta1.ProxmoxMachineSpec) {
+			s.Disks.Additional = []v1beta1.AdditionalDisk{{Name: "scsi1", Storage: "nope", SizeGiB: 1}}
+		}, "Missing", "storage 'nope' does not exist: create it in Proxmox VE, or name another one in the ProxmoxMachineTemplate"},
+	} {
+		machine := b.machine("c1", name, func(m *v1beta1.ProxmoxMachine) { row.edit(&m.Spec) })
+		b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, row.reason, row.message)
+		b.delete(machine)
+	}
+	b.Expect(b.pveVMs()).To(BeEmpty())
+}

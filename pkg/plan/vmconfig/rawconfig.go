@@ -25,6 +25,17 @@ func RefusedKey(key string) (field string, refused bool) {
 	return "", isProviders(key)
 }
 
+// FieldOf returns the field of a ProxmoxMachine's spec that a key of a config stands for.
+func FieldOf(key string) string {
+	switch field, refused := RefusedKey(key); {
+	case field != "":
+		return field
+	case refused:
+		return key
+	}
+	return "rawConfig[" + key + "]"
+}
+
 // keysOfFields are the keys that stand for fields.
 func keysOfFields() map[string]string {
 	keys := map[string]string{
