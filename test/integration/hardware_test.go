@@ -119,7 +119,7 @@ func TestARefusedFieldIsNamed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provisioned(b.cluster("c1"))
-	for name, row := range map[string]struct {
+	rows := map[string]struct {
 		edit    func(*v1beta1.ProxmoxMachineSpec)
 		reason  string
 		message string
@@ -130,10 +130,17 @@ func TestARefusedFieldIsNamed(t *testing.T) {
 		"storage": {func(s *v1beta1.ProxmoxMachineSpec) {
 			s.Disks.Additional = []v1beta1.AdditionalDisk{{Name: "scsi1", Storage: "nope", SizeGiB: 1}}
 		}, "Missing", "storage 'nope' does not exist: create it in Proxmox VE, or name another one in the ProxmoxMachineTemplate"},
-	} {
-		machine := b.machine("c1", name, func(m *v1beta1.ProxmoxMachine) { row.edit(&m.Spec) })
-		b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, row.reason, row.message)
-		b.delete(machine)
+	}
+	machines := map[string]*v1beta1.ProxmoxMachine{}
+	for name, row := range rows {
+		machines[name] = b.machine("c1", name, func(m *v1beta1.ProxmoxMachine) { row.edit(&m.Spec) })
+	}
+	for name, row := range rows {
+		b.says(machines[name], v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, row.reason, row.message)
+		b.Expect(b.client.Delete(b.ctx, machines[name])).To(Succeed())
+	}
+	for _, machine := range machines {
+		b.gone(machine)
 	}
 	b.Expect(b.pveVMs()).To(BeEmpty())
 }
