@@ -147,10 +147,10 @@ func request(m Machine) placement.Request {
 	}
 	return placement.Request{
 		FailureDomain: m.FailureDomain, ControlPlane: m.ControlPlane, AllowedNodes: nodes,
-		CPUs:        int(m.Spec.CPU.Sockets * m.Spec.CPU.Cores),
-		Memory:      proxmox.MiB(m.Spec.Memory.SizeMiB).Bytes(),
-		DiskStorage: proxmox.StorageID(m.Spec.Source.Template.Storage),
-		SeedStorage: proxmox.StorageID(m.Spec.Bootstrap.Storage),
+		CPUs:         int(m.Spec.CPU.Sockets * m.Spec.CPU.Cores),
+		Memory:       proxmox.MiB(m.Spec.Memory.SizeMiB).Bytes(),
+		DiskStorages: desired(m).Storages(),
+		SeedStorage:  proxmox.StorageID(m.Spec.Bootstrap.Storage),
 	}
 }
 

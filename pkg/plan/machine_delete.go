@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 )
 
 // deletionStep plans the end of a machine: the VM stopped, seen stopped, destroyed, seen gone; then its seed, its
@@ -51,14 +53,28 @@ func awaitVM(m Machine) Decision {
 	return nil
 }
 
-// protected leaves a VM alone that someone protected: it is not even stopped.
+// protected leaves a VM alone that someone protected: it is not even stopped. The protection that the spec asked for ends
+// with the machine.
 func protected(m Machine) Decision {
 	if m.VM.Presence != PresenceOurs || m.VM.Config["protection"] != "1" {
 		return nil
 	}
+	if asked := m.Spec.Options.Protection; asked != nil && *asked {
+		return unprotect(m)
+	}
 	return Wait{Reason: Reason{Protected, fmt.Sprintf(
 		"VM %d on %s is protected (protection: 1) and is neither stopped nor destroyed: when it may go, run `qm set %d --protection 0` there, or switch off Options, Protection",
 		m.Spec.Reservation.VMID, m.VM.Node, m.Spec.Reservation.VMID)}, After: lookAgain}
+}
+
+func unprotect(m Machine) Decision {
+	if m.VM.Config.Lock() != "" {
+		return nil // is waited for next
+	}
+	return Do{
+		Configure{VM: virtualMachine(m), Change: vmconfig.Change{Set: map[string]string{"protection": "0"}}, Digest: m.VM.Digest},
+		Reason{Protected, fmt.Sprintf("ending the protection of VM %d on %s, which options.protection asked for", m.Spec.Reservation.VMID, m.VM.Node)},
+	}
 }
 
 // unlocked waits while Proxmox VE works on the VM. A VM that was suspended to disk stays locked and can be destroyed.

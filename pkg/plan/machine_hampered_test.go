@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
@@ -33,7 +35,10 @@ func released(m *plan.Machine) { m.Addresses.Remain = false }
 func TestAProtectedVMIsLeftAlone(t *testing.T) {
 	want := "wait 15s | Protected: VM 101 on pve1 is protected (protection: 1) and is neither stopped nor destroyed: " +
 		"when it may go, run `qm set 101 --protection 0` there, or switch off Options, Protection"
+	asked := func(m *plan.Machine) { m.Spec.Options.Protection = ptr.To(true) }
 	runSteps(t, []step{
+		{"unless the machine asked for it", machine(recorded, protectedVM, asked, deleting), "do Configure | Protected: ending the protection of VM 101 on pve1, which options.protection asked for"},
+		{"until it is no longer locked", machine(resized, protectedVM, asked, locked("backup"), deleting), "wait 15s | Locked: VM 101 on pve1 is locked (backup): a backup runs, and the deletion goes on when it has ended; never unlock it while the task vzdump runs; if that was broken off, run `qm unlock 101` there"},
 		{"while it runs", machine(recorded, protectedVM, deleting), want},
 		{"when it is stopped", machine(resized, protectedVM, deleting), want},
 		{"while it is backed up", machine(resized, protectedVM, locked("backup"), deleting), want},

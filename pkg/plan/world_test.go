@@ -75,6 +75,11 @@ func newWorld(t *rapid.T) *world {
 		t: t, spec: spec(), vms: map[proxmox.VMID]*guest{}, seeds: map[proxmox.NodeName]bool{}, failing: map[proxmox.NodeName]string{},
 		trouble: rapid.IntRange(0, 12).Draw(t, "trouble"),
 	}
+	for _, key := range []string{"scsi1", "virtio3"} {
+		if rapid.Bool().Draw(t, "the VM has a disk "+key) {
+			w.spec.Disks.Additional = append(w.spec.Disks.Additional, v1beta1.AdditionalDisk{Name: key, Storage: "local-lvm", SizeGiB: 5})
+		}
+	}
 	w.sharedSeed = rapid.Bool().Draw(t, "the seed is on shared storage")
 	w.drawWalls()
 	w.ha = rapid.Bool().Draw(t, "the HA manager looks after the VM")
@@ -221,12 +226,18 @@ func (w *world) request(action plan.Action) (*job, error) {
 	case plan.Clone:
 		return w.clone(action)
 	case plan.Configure:
+		if action.Change.Allocates() {
+			return &job{kind: "qmconfig", apply: func() error { return w.reconfigure(action.VM, action.Change) }}, nil
+		}
 		return nil, w.reconfigure(action.VM, action.Change)
 	case plan.EjectSeed:
 		return nil, w.reconfigure(action.VM, action.Change)
 	case plan.Resize:
 		vm := w.own(action.VM)
-		return &job{kind: "resize", apply: func() error { vm.config[action.Disk] = "local-lvm:vm-101-disk-0,size=20G"; return nil }}, nil
+		return &job{kind: "resize", apply: func() error {
+			vm.config[action.Disk] = fmt.Sprintf("local-lvm:vm-101-disk-0,size=%dG", action.Size/gib)
+			return nil
+		}}, nil
 	case plan.Start:
 		return w.start(action.VM), nil
 	case plan.Shutdown:
@@ -298,6 +309,9 @@ func (w *world) reconfigure(ref plan.VirtualMachine, change vmconfig.Change) err
 	for key, value := range after {
 		if value == string(vmconfig.SeedVolume("local", ref.UUID))+",media=cdrom" {
 			after[key] = value + ",size=40K"
+		}
+		if value == "local-lvm:5" {
+			after[key] = "local-lvm:vm-101-" + key + ",size=5G"
 		}
 	}
 	vm.config = after

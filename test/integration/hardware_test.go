@@ -28,7 +28,7 @@ func equip(m *v1beta1.ProxmoxMachine) {
 		RNG: v1beta1.RNG{Source: "/dev/urandom", MaxBytes: ptr.To[int32](2048), PeriodMilliseconds: 500}, Watchdog: v1beta1.Watchdog{Model: "i6300esb", Action: "reset"},
 	}
 	s.Options = v1beta1.Options{
-		OSType: "l26", OnBoot: ptr.To(true), Tablet: ptr.To(false), Hotplug: &[]string{"network", "disk", "cpu"},
+		OSType: "l26", OnBoot: ptr.To(true), Protection: ptr.To(true), Tablet: ptr.To(false), Hotplug: &[]string{"network", "disk", "cpu"},
 		Agent: v1beta1.Agent{Enabled: ptr.To(true), FSTrimClonedDisks: ptr.To(true), FreezeFSOnBackup: ptr.To(false)},
 	}
 	s.Disks.Boot.DiskOptions = v1beta1.DiskOptions{Discard: ptr.To(true), SSD: ptr.To(true), IOThread: ptr.To(true), Cache: "none", AIO: "io_uring"}

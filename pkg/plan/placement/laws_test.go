@@ -24,7 +24,7 @@ func drawRequest(t *rapid.T) placement.Request {
 		FailureDomain: zone.Draw(t, "asked zone"), ControlPlane: rapid.Bool().Draw(t, "for the control plane"),
 		AllowedNodes: rapid.SliceOfNDistinct(rapid.SampledFrom(nodes), 0, 2, rapid.ID[proxmox.NodeName]).Draw(t, "allowed"),
 		CPUs:         rapid.IntRange(1, 20).Draw(t, "asked CPUs"), Memory: someSize.Draw(t, "asked memory"),
-		DiskStorage: storage.Draw(t, "disk storage"), SeedStorage: storage.Draw(t, "seed storage"),
+		DiskStorages: rapid.SliceOfN(storage, 0, 2).Draw(t, "disk storages"), SeedStorage: storage.Draw(t, "seed storage"),
 	}
 }
 
@@ -52,11 +52,13 @@ func drawHosts(t *rapid.T) []placement.Host {
 // fits says in one sentence which hosts may take a VM. It is the oracle for the filters.
 func fits(r placement.Request, h placement.Host) bool {
 	takesSeed := func(s placement.Storage) bool { return s.ISO && (r.SeedStorage == "" || r.SeedStorage == s.ID) }
-	takesDisks := func(s placement.Storage) bool { return s.Images && s.ID == r.DiskStorage }
+	lacksDisks := func(id proxmox.StorageID) bool {
+		return !slices.ContainsFunc(h.Storages, func(s placement.Storage) bool { return s.Images && s.ID == id })
+	}
 	return h.Online && h.Template.ID != 0 && h.CPUs >= r.CPUs && h.Allocated+r.Memory <= h.Memory &&
 		h.FailureDomain != "" && (r.FailureDomain == h.FailureDomain || r.FailureDomain == "" && (h.ControlPlane || !r.ControlPlane)) &&
 		(len(r.AllowedNodes) == 0 || slices.Contains(r.AllowedNodes, h.Node)) &&
-		(r.DiskStorage == "" || slices.ContainsFunc(h.Storages, takesDisks)) && slices.ContainsFunc(h.Storages, takesSeed)
+		!slices.ContainsFunc(r.DiskStorages, lacksDisks) && slices.ContainsFunc(h.Storages, takesSeed)
 }
 
 func TestTheChoicePassesEveryFilterAndEveryOtherHostHasAReason(t *testing.T) {

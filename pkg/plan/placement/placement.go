@@ -58,8 +58,9 @@ type Request struct {
 	AllowedNodes  []proxmox.NodeName
 	CPUs          int
 	Memory        proxmox.Bytes
-	// DiskStorage and SeedStorage must be on the host; empty leaves them open.
-	DiskStorage, SeedStorage proxmox.StorageID
+	// DiskStorages and SeedStorage must be on the host; empty leaves them open.
+	DiskStorages []proxmox.StorageID
+	SeedStorage  proxmox.StorageID
 }
 
 // Choice is the host that a VM goes to.
@@ -206,15 +207,12 @@ func refuseTemplate(_ Request, host Host) string {
 }
 
 func refuseStorage(request Request, host Host) string {
-	if request.DiskStorage == "" {
-		return ""
-	}
-	for _, storage := range host.Storages {
-		if storage.ID == request.DiskStorage && storage.Images {
-			return ""
+	for _, wanted := range request.DiskStorages {
+		if !slices.ContainsFunc(host.Storages, func(s Storage) bool { return s.ID == wanted && s.Images }) {
+			return fmt.Sprintf("storage %s is not there, cannot be seen (Datastore.Audit) or does not take images", wanted)
 		}
 	}
-	return fmt.Sprintf("storage %s is not there, cannot be seen (Datastore.Audit) or does not take images", request.DiskStorage)
+	return ""
 }
 
 func refuseSeedStorage(request Request, host Host) string {

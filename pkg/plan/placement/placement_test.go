@@ -100,11 +100,11 @@ func TestAHostIsRefusedWithTheFirstReasonThereIs(t *testing.T) {
 			"no template",
 		},
 		{
-			"it lacks the storage for the disks", vm(func(r *placement.Request) { r.DiskStorage = "ceph" }), host("pve1"),
+			"it lacks the storage for the disks", vm(func(r *placement.Request) { r.DiskStorages = []proxmox.StorageID{"local-lvm", "ceph"} }), host("pve1"),
 			"storage ceph is not there, cannot be seen (Datastore.Audit) or does not take images",
 		},
 		{
-			"the storage for the disks takes no images", vm(func(r *placement.Request) { r.DiskStorage = "local" }), host("pve1"),
+			"the storage for the disks takes no images", vm(func(r *placement.Request) { r.DiskStorages = []proxmox.StorageID{"local"} }), host("pve1"),
 			"storage local is not there, cannot be seen (Datastore.Audit) or does not take images",
 		},
 		{

@@ -1,6 +1,7 @@
 package vmconfig
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
@@ -146,4 +147,19 @@ func (d Desired) Growths(observed Config) []Growth {
 		note("disks.additional["+extra.Name+"]", extra.Name, extra.SizeGiB)
 	}
 	return all
+}
+
+// Storages are those that the disks of a new VM are made on, each once.
+func (d Desired) Storages() []proxmox.StorageID {
+	names := []string{d.Spec.Source.Template.Storage, d.Spec.Disks.Boot.Storage, d.Spec.Hardware.EFIDisk.Storage, d.Spec.Hardware.TPM.Storage}
+	for _, disk := range d.Spec.Disks.Additional {
+		names = append(names, disk.Storage)
+	}
+	var storages []proxmox.StorageID
+	for _, name := range names {
+		if storage := proxmox.StorageID(name); name != "" && !slices.Contains(storages, storage) {
+			storages = append(storages, storage)
+		}
+	}
+	return storages
 }
