@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/act"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/observe"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/status"
@@ -31,6 +32,7 @@ type ClusterReconciler struct {
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=proxmoxclusters,verbs=get;list;watch;update;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=proxmoxclusters/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=proxmoxclusters/finalizers,verbs=update
+// +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=inclusterippools,verbs=get;create;patch
 
 // Reconcile takes one pass over a cluster.
 func (r *ClusterReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
@@ -74,8 +76,15 @@ func (r *ClusterReconciler) run(ctx context.Context, cluster *v1beta1.ProxmoxClu
 		pass.Observed, pass.Decision = observed, plan.ClusterStep(observed)
 		switch decision := pass.Decision.(type) {
 		case plan.Do:
-			if err := r.do(cluster, decision); err != nil || !cluster.DeletionTimestamp.IsZero() {
+			if err := r.do(ctx, cluster, decision); err != nil {
+				pass.Failure = observe.Explain(err)
 				return ctrl.Result{}, err
+			}
+			if _, last := decision.Action.(plan.RemoveFinalizer); last {
+				return ctrl.Result{}, nil
+			}
+			if wait := untilCached(decision.Action); wait > 0 {
+				return ctrl.Result{RequeueAfter: wait}, nil
 			}
 		case plan.Wait:
 			return ctrl.Result{RequeueAfter: decision.After}, nil
@@ -89,9 +98,10 @@ func (r *ClusterReconciler) run(ctx context.Context, cluster *v1beta1.ProxmoxClu
 	return ctrl.Result{RequeueAfter: tryAgain}, nil
 }
 
-// do executes a cluster's actions. They change the object in memory; the patch at the end of the pass writes them.
-func (r *ClusterReconciler) do(cluster *v1beta1.ProxmoxCluster, decision plan.Do) error {
-	switch action := decision.Action.(type) { // partial: the other actions are a machine's
+// do executes a cluster's actions. Those on the object itself change it in memory; the patch at the end of the pass writes
+// them.
+func (r *ClusterReconciler) do(ctx context.Context, cluster *v1beta1.ProxmoxCluster, decision plan.Do) error {
+	switch action := decision.Action.(type) { // partial: the other actions are the actor's
 	case plan.SetEndpoint:
 		cluster.Spec.ControlPlaneEndpoint = action.Endpoint
 	case plan.RemoveFinalizer:
@@ -99,7 +109,12 @@ func (r *ClusterReconciler) do(cluster *v1beta1.ProxmoxCluster, decision plan.Do
 		r.Observer.Regions.Forget(cluster)
 		r.Events.Normal(cluster, decision.Reason)
 	default:
-		return fmt.Errorf("action %T is not a cluster's", action)
+		if err := act.New(r.Client, r.Observer).Cluster(ctx, cluster, action); err != nil {
+			return fmt.Errorf("%s: %w", decision.Reason.Message, err)
+		}
+		if _, applied := action.(plan.ApplyPool); applied {
+			r.Events.Normal(cluster, decision.Reason)
+		}
 	}
 	return nil
 }

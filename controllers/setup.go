@@ -46,7 +46,7 @@ func (r *MachineReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterToMachines),
 			predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log)).
 		Owns(&ipamv1.IPAddressClaim{}).
-		Watches(&ipamv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(r.machineOfAddress)).
+		Watches(&ipamv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(ownerOfAddress(r.Client, "ProxmoxMachine"))).
 		WatchesRawSource(r.Observer.Waker).
 		Complete(ctx, r)
 	if err != nil {
@@ -70,22 +70,24 @@ func (r *MachineReconciler) machinesOf(ctx context.Context, object client.Object
 	return requests
 }
 
-// machineOfAddress maps an IPAddress to the machine that claimed it: the cache may show the address after the claim.
-func (r *MachineReconciler) machineOfAddress(ctx context.Context, object client.Object) []reconcile.Request {
-	address, ok := object.(*ipamv1.IPAddress)
-	if !ok {
-		return nil
+// ownerOfAddress maps an IPAddress to what claimed it, if it is of the kind: the cache may show the address after the claim.
+func ownerOfAddress(reader client.Reader, kind string) handler.MapFunc {
+	return func(ctx context.Context, object client.Object) []reconcile.Request {
+		address, ok := object.(*ipamv1.IPAddress)
+		if !ok {
+			return nil
+		}
+		claim := &ipamv1.IPAddressClaim{}
+		key := client.ObjectKey{Namespace: address.Namespace, Name: address.Spec.ClaimRef.Name}
+		if reader.Get(ctx, key, claim) != nil {
+			return nil // without its claim it is of no use
+		}
+		owner := metav1.GetControllerOf(claim)
+		if owner == nil || owner.Kind != kind {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: claim.Namespace, Name: owner.Name}}}
 	}
-	claim := &ipamv1.IPAddressClaim{}
-	key := client.ObjectKey{Namespace: address.Namespace, Name: address.Spec.ClaimRef.Name}
-	if r.Client.Get(ctx, key, claim) != nil {
-		return nil // without its claim it is of no use
-	}
-	owner := metav1.GetControllerOf(claim)
-	if owner == nil || owner.Kind != "ProxmoxMachine" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: claim.Namespace, Name: owner.Name}}}
 }
 
 // SetupWithManager registers the controller of ProxmoxClusters.
@@ -100,6 +102,8 @@ func (r *ClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, kind, mgr.GetClient(), &v1beta1.ProxmoxCluster{}))).
 		Watches(&v1beta1.ProxmoxMachine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), gone()).
+		Owns(&ipamv1.IPAddressClaim{}).
+		Watches(&ipamv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(ownerOfAddress(r.Client, "ProxmoxCluster"))).
 		Complete(ctx, r)
 	if err != nil {
 		return fmt.Errorf("set up the controller of ProxmoxClusters: %w", err)

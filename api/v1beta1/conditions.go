@@ -8,6 +8,9 @@ const (
 	ControlPlaneEndpointSetCondition = "ControlPlaneEndpointSet"
 	// ZonesValidCondition is True when every zone names nodes that its region has.
 	ZonesValidCondition = "ZonesValid"
+	// AddressPoolsReadyCondition is True when there are InClusterIPPools as spec.ipv4 and spec.ipv6 say. A cluster with neither
+	// has no such condition.
+	AddressPoolsReadyCondition = "AddressPoolsReady"
 )
 
 // Conditions of ProxmoxMachine. Ready, Deleting and Paused have the types and reasons that Cluster API defines.
@@ -46,6 +49,12 @@ const (
 	EndpointSetReason = "EndpointSet"
 	// WaitingForEndpointReason says that neither the ProxmoxCluster nor the Cluster has a control plane endpoint yet.
 	WaitingForEndpointReason = "WaitingForEndpoint"
+	// PoolNotOursReason says that the InClusterIPPool for spec.ipv4 or spec.ipv6 belongs to something else.
+	PoolNotOursReason = "PoolNotOurs"
+	// PoolAppliedReason says that an InClusterIPPool was made, or changed, after spec.ipv4 or spec.ipv6.
+	PoolAppliedReason = "PoolApplied"
+	// NoIPAMProviderReason says that the in-cluster IPAM provider is not installed, which spec.ipv4 and spec.ipv6 need.
+	NoIPAMProviderReason = "NoIPAMProvider"
 	// MachinesRemainReason says that deletion waits for ProxmoxMachines to go.
 	MachinesRemainReason = "MachinesRemain"
 )

@@ -234,7 +234,7 @@ type VMIDRange struct {
 // ProxmoxClusterStatus is what was observed of a cluster.
 // +kubebuilder:validation:MinProperties=1
 type ProxmoxClusterStatus struct {
-	// conditions are Ready, ProxmoxAvailable, ControlPlaneEndpointSet, ZonesValid, Deleting and Paused.
+	// conditions are Ready, ProxmoxAvailable, ControlPlaneEndpointSet, ZonesValid, AddressPoolsReady, Deleting and Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -50,9 +50,10 @@ type Outcome struct {
 
 // Machine executes an action for a machine. After an error nothing is certain: look again.
 func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, action plan.Action) (Outcome, error) {
+	machine := owner{subject.ProxmoxMachine, machineKind}
 	switch action := action.(type) {
 	case plan.ClaimAddresses:
-		return Outcome{}, a.claimAddresses(ctx, subject.ProxmoxMachine, action)
+		return Outcome{}, a.claimAddresses(ctx, machine, action)
 	case plan.Reserve:
 		return Outcome{}, a.reserve(ctx, subject, action)
 	case plan.RecordProviderID:
@@ -60,13 +61,13 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 	case plan.RecordFirewall:
 		return Outcome{}, a.recordFirewall(ctx, subject.ProxmoxMachine, action)
 	case plan.HoldAddresses:
-		return Outcome{}, a.holdAddresses(ctx, subject.ProxmoxMachine, action)
+		return Outcome{}, a.holdAddresses(ctx, machine, action)
 	case plan.ReleaseAddresses:
-		return Outcome{}, a.releaseAddresses(ctx, subject.ProxmoxMachine)
+		return Outcome{}, a.releaseAddresses(ctx, machine.GetNamespace(), subject.Claims())
 	case plan.Clone, plan.UploadSeed, plan.Configure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed,
 		plan.WithdrawSeed, plan.Shutdown, plan.Stop, plan.Destroy, plan.EditFirewall:
 		return a.onProxmox(ctx, subject, action)
-	case plan.RemoveFinalizer, plan.SetEndpoint:
+	case plan.RemoveFinalizer, plan.SetEndpoint, plan.ApplyPool:
 		return Outcome{}, fmt.Errorf("action %T is the controller's", action)
 	}
 	return Outcome{}, fmt.Errorf("no such action: %T", action)

@@ -18,25 +18,41 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 )
 
+// owner is an object of ours that claims addresses.
+type owner struct {
+	client.Object
+	kind string
+}
+
+// The kinds of owners of claims.
+const (
+	machineKind = "ProxmoxMachine"
+	clusterKind = "ProxmoxCluster"
+)
+
+func (o owner) reference() metav1.OwnerReference {
+	return *metav1.NewControllerRef(o, v1beta1.GroupVersion.WithKind(o.kind))
+}
+
 // claimAddresses makes IPAddressClaims. A claim of that name that is there by now is looked at in the next pass.
-func (a *Actor) claimAddresses(ctx context.Context, machine *v1beta1.ProxmoxMachine, action plan.ClaimAddresses) error {
+func (a *Actor) claimAddresses(ctx context.Context, owner owner, action plan.ClaimAddresses) error {
 	for _, claim := range action.Claims {
-		if err := a.Client.Create(ctx, newClaim(machine, claim)); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := a.Client.Create(ctx, newClaim(owner, claim)); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("create IPAddressClaim %s: %w", claim.Name, err)
 		}
 	}
 	return nil
 }
 
-// newClaim makes a claim that lives as long as the machine.
-func newClaim(machine *v1beta1.ProxmoxMachine, claim network.Claim) *ipamv1.IPAddressClaim {
-	cluster := machine.Labels[clusterv1.ClusterNameLabel]
+// newClaim makes a claim that lives as long as its owner.
+func newClaim(owner owner, claim network.Claim) *ipamv1.IPAddressClaim {
+	cluster := owner.GetLabels()[clusterv1.ClusterNameLabel]
 	return &ipamv1.IPAddressClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: claim.Name, Namespace: machine.Namespace,
+			Name: claim.Name, Namespace: owner.GetNamespace(),
 			Labels:          map[string]string{clusterv1.ClusterNameLabel: cluster},
 			Finalizers:      []string{v1beta1.AddressClaimFinalizer},
-			OwnerReferences: []metav1.OwnerReference{ownerReference(machine)},
+			OwnerReferences: []metav1.OwnerReference{owner.reference()},
 		},
 		Spec: ipamv1.IPAddressClaimSpec{
 			ClusterName: cluster,
@@ -45,20 +61,13 @@ func newClaim(machine *v1beta1.ProxmoxMachine, claim network.Claim) *ipamv1.IPAd
 	}
 }
 
-func ownerReference(machine *v1beta1.ProxmoxMachine) metav1.OwnerReference {
-	return *metav1.NewControllerRef(machine, v1beta1.GroupVersion.WithKind(machineKind))
-}
-
-// machineKind is the kind of the owner of claims.
-const machineKind = "ProxmoxMachine"
-
 // holdAddresses puts our owner reference on claims, and our finalizer on claims and their addresses. What is being deleted
 // can be given no finalizer any more.
-func (a *Actor) holdAddresses(ctx context.Context, machine *v1beta1.ProxmoxMachine, action plan.HoldAddresses) error {
+func (a *Actor) holdAddresses(ctx context.Context, owner owner, action plan.HoldAddresses) error {
 	for _, claim := range action.Claims {
 		object := &ipamv1.IPAddressClaim{}
-		key := client.ObjectKey{Namespace: machine.Namespace, Name: claim.Name}
-		err := a.change(ctx, key, object, func() bool { return own(object, machine) })
+		key := client.ObjectKey{Namespace: owner.GetNamespace(), Name: claim.Name}
+		err := a.change(ctx, key, object, func() bool { return own(object, owner) })
 		if err == nil && object.Status.AddressRef.Name != "" {
 			address := &ipamv1.IPAddress{}
 			key.Name = object.Status.AddressRef.Name
@@ -71,16 +80,16 @@ func (a *Actor) holdAddresses(ctx context.Context, machine *v1beta1.ProxmoxMachi
 	return nil
 }
 
-// own makes the machine the owner of a claim; a reference to a machine of the name that is no more is replaced.
-func own(claim *ipamv1.IPAddressClaim, machine *v1beta1.ProxmoxMachine) bool {
+// own makes an object the owner of a claim; a reference to one of the name that is no more is replaced.
+func own(claim *ipamv1.IPAddressClaim, owner owner) bool {
 	held := hold(claim)
-	if metav1.IsControlledBy(claim, machine) {
+	if metav1.IsControlledBy(claim, owner) {
 		return held
 	}
 	claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(reference metav1.OwnerReference) bool {
-		return reference.Kind == machineKind && reference.Name == machine.Name
+		return reference.Kind == owner.kind && reference.Name == owner.GetName()
 	})
-	claim.OwnerReferences = append(claim.OwnerReferences, ownerReference(machine))
+	claim.OwnerReferences = append(claim.OwnerReferences, owner.reference())
 	return true
 }
 
@@ -88,11 +97,11 @@ func hold(object client.Object) bool {
 	return object.GetDeletionTimestamp().IsZero() && controllerutil.AddFinalizer(object, v1beta1.AddressClaimFinalizer)
 }
 
-// releaseAddresses lets the machine's claims and addresses go: our finalizer off, and the claims deleted.
-func (a *Actor) releaseAddresses(ctx context.Context, machine *v1beta1.ProxmoxMachine) error {
+// releaseAddresses lets claims and addresses go: our finalizer off, and the claims deleted.
+func (a *Actor) releaseAddresses(ctx context.Context, namespace string, claims []network.Claim) error {
 	var errs []error
-	for _, claim := range network.Claims(machine.Name, machine.Labels[clusterv1.ClusterNameLabel], machine.Spec.Network) {
-		if err := a.releaseAddress(ctx, client.ObjectKey{Namespace: machine.Namespace, Name: claim.Name}); err != nil {
+	for _, claim := range claims {
+		if err := a.releaseAddress(ctx, client.ObjectKey{Namespace: namespace, Name: claim.Name}); err != nil {
 			errs = append(errs, fmt.Errorf("release the address of IPAddressClaim %s: %w", claim.Name, err))
 		}
 	}

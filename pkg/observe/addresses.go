@@ -19,13 +19,13 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 )
 
-// addresses observes what the machine's claims have come to.
-func (o *Observer) addresses(ctx context.Context, machine *v1beta1.ProxmoxMachine) (plan.Addresses, error) {
+// addresses observes what claims of an owner have come to.
+func (o *Observer) addresses(ctx context.Context, owner client.Object, claims []network.Claim) (plan.Addresses, error) {
 	var result plan.Addresses
 	var pending, invalid []string
-	for _, claim := range network.Claims(machine.Name, machine.Labels[clusterv1.ClusterNameLabel], machine.Spec.Network) {
+	for _, claim := range claims {
 		object := &ipamv1.IPAddressClaim{}
-		key := client.ObjectKey{Namespace: machine.Namespace, Name: claim.Name}
+		key := client.ObjectKey{Namespace: owner.GetNamespace(), Name: claim.Name}
 		claimErr := o.Client.Get(ctx, key, object)
 		if client.IgnoreNotFound(claimErr) != nil {
 			return result, fmt.Errorf("get IPAddressClaim %s: %w", claim.Name, claimErr)
@@ -41,7 +41,7 @@ func (o *Observer) addresses(ctx context.Context, machine *v1beta1.ProxmoxMachin
 			result.Absent = append(result.Absent, claim)
 			continue
 		}
-		if isUnheld(object, machine) || givenErr == nil && isUnheld(given, nil) {
+		if isUnheld(object, owner) || givenErr == nil && isUnheld(given, nil) {
 			result.Unheld = append(result.Unheld, claim)
 		}
 		if object.Status.AddressRef.Name == "" {
@@ -67,7 +67,7 @@ func held(object client.Object) bool {
 }
 
 // isUnheld reports whether an object that is not on its way out lacks our finalizer or, where there is to be one, its owner.
-func isUnheld(object client.Object, owner *v1beta1.ProxmoxMachine) bool {
+func isUnheld(object, owner client.Object) bool {
 	if !object.GetDeletionTimestamp().IsZero() {
 		return false
 	}

@@ -15,13 +15,20 @@ import (
 // Cluster takes the snapshot of a cluster. An error says that it could not be taken now; a region that does not answer is
 // part of the snapshot.
 func (o *Observer) Cluster(ctx context.Context, object *v1beta1.ProxmoxCluster, owner *clusterv1.Cluster) (plan.Cluster, error) {
-	cluster := plan.Cluster{Spec: object.Spec, Deleting: !object.DeletionTimestamp.IsZero()}
+	cluster := plan.Cluster{Spec: object.Spec, Deleting: !object.DeletionTimestamp.IsZero(), Name: object.Labels[clusterv1.ClusterNameLabel]}
 	if owner != nil {
+		cluster.Name, cluster.APIServerPort = owner.Name, owner.Spec.ClusterNetwork.APIServerPort
 		cluster.Endpoint = v1beta1.APIEndpoint{Host: owner.Spec.ControlPlaneEndpoint.Host, Port: owner.Spec.ControlPlaneEndpoint.Port}
 	}
+	var err error
+	if cluster.VirtualIP, err = o.virtualIP(ctx, object, cluster.Name); err != nil {
+		return cluster, err
+	}
 	if cluster.Deleting {
-		var err error
 		cluster.Machines, err = o.machines(ctx, object)
+		return cluster, err
+	}
+	if cluster.Pools, err = o.pools(ctx, object, cluster.Name); err != nil {
 		return cluster, err
 	}
 	for _, region := range object.Spec.Regions {

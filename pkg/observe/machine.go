@@ -9,12 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
@@ -25,7 +27,7 @@ import (
 func (o *Observer) Machine(ctx context.Context, subject MachineSubject) (plan.Machine, error) {
 	machine := o.known(subject)
 	var err error
-	if machine.Addresses, err = o.addresses(ctx, subject.ProxmoxMachine); err != nil {
+	if machine.Addresses, err = o.addresses(ctx, subject.ProxmoxMachine, subject.Claims()); err != nil {
 		return machine, err
 	}
 	if machine.Bootstrap, err = o.bootstrap(ctx, subject); err != nil {
@@ -38,6 +40,12 @@ func (o *Observer) Machine(ctx context.Context, subject MachineSubject) (plan.Ma
 		return machine, o.addCandidates(ctx, subject, &machine)
 	}
 	return machine, o.addVM(ctx, subject, &machine)
+}
+
+// Claims are the claims of the machine's addresses.
+func (s MachineSubject) Claims() []network.Claim {
+	machine := s.ProxmoxMachine
+	return network.Claims(machine.Name, machine.Labels[clusterv1.ClusterNameLabel], machine.Spec.Network)
 }
 
 // known is the part of the snapshot that the objects at hand tell.

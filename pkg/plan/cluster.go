@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
@@ -21,6 +23,14 @@ type Cluster struct {
 	Endpoint v1beta1.APIEndpoint
 	// Regions is what was observed of each region, in the order of the spec.
 	Regions []Region
+	// Name is the Cluster's name; the ProxmoxCluster may have another.
+	Name string
+	// APIServerPort is the port that the Cluster wants the API server at; 0 for the usual one.
+	APIServerPort int32
+	// Pools are the InClusterIPPools for spec.ipv4 and spec.ipv6, as they were found, by family.
+	Pools map[network.Family]Pool
+	// VirtualIP is what the claim for the control plane endpoint has come to.
+	VirtualIP Addresses
 	// Machines are the names of the cluster's ProxmoxMachines that still exist.
 	Machines []string
 }
@@ -46,7 +56,7 @@ func ClusterStep(c Cluster) Decision {
 	if c.Deleting {
 		return clusterDeletionStep(c)
 	}
-	for _, step := range []func(Cluster) Decision{awaitRegions, checkZones, setEndpoint} {
+	for _, step := range []func(Cluster) Decision{makePools, claimEndpoint, awaitRegions, checkZones, setEndpoint} {
 		if decision := step(c); decision != nil {
 			return decision
 		}
@@ -57,6 +67,9 @@ func ClusterStep(c Cluster) Decision {
 func clusterDeletionStep(c Cluster) Decision {
 	if len(c.Machines) > 0 { // the last one wakes us, unless the Cluster, which joins the two, is gone
 		return Wait{Reason: Reason{v1beta1.MachinesRemainReason, "waiting for ProxmoxMachines to go: " + list(c.Machines)}, After: lookAgain}
+	}
+	if c.VirtualIP.Remain {
+		return Do{ReleaseAddresses{}, Reason{ReleasingAddresses, "releasing the control plane endpoint's address"}}
 	}
 	return Do{RemoveFinalizer{}, Reason{Deleted, "no machines remain"}}
 }
@@ -137,6 +150,11 @@ func setEndpoint(c Cluster) Decision {
 	switch {
 	case reason.Code == "":
 		return nil
+	case len(c.VirtualIP.Bound) > 0:
+		host := c.VirtualIP.Bound[0].Prefix.Addr().String()
+		return Do{SetEndpoint{v1beta1.APIEndpoint{Host: host, Port: cmp.Or(c.APIServerPort, defaultAPIServerPort)}}, Reason{
+			v1beta1.EndpointSetReason, fmt.Sprintf("the control plane endpoint is %s, from %s %s", host, c.Spec.ControlPlaneEndpointPoolRef.Kind, c.Spec.ControlPlaneEndpointPoolRef.Name),
+		}}
 	case c.Endpoint != v1beta1.APIEndpoint{}:
 		return Do{SetEndpoint{c.Endpoint}, Reason{v1beta1.EndpointSetReason, "taking over the Cluster's control plane endpoint"}}
 	}
@@ -148,9 +166,12 @@ func (c Cluster) MissingEndpoint() Reason {
 	if c.Spec.ControlPlaneEndpoint != (v1beta1.APIEndpoint{}) {
 		return Reason{}
 	}
+	if c.VirtualIP.Invalid != "" || c.VirtualIP.Pending != "" {
+		return Reason{v1beta1.WaitingForEndpointReason, cmp.Or(c.VirtualIP.Invalid, c.VirtualIP.Pending)}
+	}
 	return Reason{
 		v1beta1.WaitingForEndpointReason,
-		"no control plane endpoint: set spec.controlPlaneEndpoint of the ProxmoxCluster, or let the control plane provider set the Cluster's",
+		"no control plane endpoint: set spec.controlPlaneEndpoint or spec.controlPlaneEndpointPoolRef of the ProxmoxCluster, or let the control plane provider set the Cluster's",
 	}
 }
 

@@ -83,7 +83,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 		},
 		{
 			"it waits for an endpoint when nobody has one", cluster(noEndpoint),
-			"wait | WaitingForEndpoint: no control plane endpoint: set spec.controlPlaneEndpoint of the ProxmoxCluster, or let the control plane provider set the Cluster's",
+			"wait | WaitingForEndpoint: no control plane endpoint: set spec.controlPlaneEndpoint or spec.controlPlaneEndpointPoolRef of the ProxmoxCluster, or let the control plane provider set the Cluster's",
 		},
 		{"its deletion waits for its machines", cluster(remaining(2)), "wait 15s | MachinesRemain: waiting for ProxmoxMachines to go: m1, m2"},
 		{"its deletion names the first few of many machines", cluster(remaining(7)), "wait 15s | MachinesRemain: waiting for ProxmoxMachines to go: m1, m2, m3, m4, m5 and 2 more"},

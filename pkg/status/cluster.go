@@ -23,7 +23,7 @@ type ClusterPass struct {
 func ClusterConditions() []string {
 	return []string{
 		clusterv1.ReadyCondition, v1beta1.ProxmoxAvailableCondition, v1beta1.ZonesValidCondition,
-		v1beta1.ControlPlaneEndpointSetCondition, clusterv1.DeletingCondition,
+		v1beta1.ControlPlaneEndpointSetCondition, v1beta1.AddressPoolsReadyCondition, clusterv1.DeletingCondition,
 	}
 }
 
@@ -46,9 +46,13 @@ func Cluster(cluster *v1beta1.ProxmoxCluster, pass ClusterPass) error {
 		})
 	}
 	conditions.Set(cluster, deleting(isDeleting, why))
-	return summarize(cluster, conditions.ForConditionTypes{
+	types := conditions.ForConditionTypes{
 		v1beta1.ProxmoxAvailableCondition, v1beta1.ZonesValidCondition, v1beta1.ControlPlaneEndpointSetCondition, clusterv1.DeletingCondition,
-	})
+	}
+	if conditions.Has(cluster, v1beta1.AddressPoolsReadyCondition) {
+		types = append(types, v1beta1.AddressPoolsReadyCondition)
+	}
+	return summarize(cluster, types)
 }
 
 // setObserved sets what follows from the snapshot. Failure domains stay while a region without zones cannot be seen: its
@@ -58,8 +62,13 @@ func setObserved(cluster *v1beta1.ProxmoxCluster, observed plan.Cluster) {
 		cluster.Status.FailureDomains = domains
 	}
 	conditions.Set(cluster, truth(v1beta1.ProxmoxAvailableCondition, v1beta1.AvailableReason, observed.Unavailable()))
+	if objection, asked := observed.PoolObjection(); asked {
+		conditions.Set(cluster, truth(v1beta1.AddressPoolsReadyCondition, v1beta1.AvailableReason, objection))
+	} else {
+		conditions.Delete(cluster, v1beta1.AddressPoolsReadyCondition)
+	}
 	conditions.Set(cluster, truth(v1beta1.ZonesValidCondition, v1beta1.AvailableReason, observed.UnknownNodes()))
-	conditions.Set(cluster, truth(v1beta1.ControlPlaneEndpointSetCondition, v1beta1.EndpointSetReason, plan.Cluster{Spec: cluster.Spec}.MissingEndpoint()))
+	conditions.Set(cluster, truth(v1beta1.ControlPlaneEndpointSetCondition, v1beta1.EndpointSetReason, plan.Cluster{Spec: cluster.Spec, VirtualIP: observed.VirtualIP}.MissingEndpoint()))
 }
 
 // truth is a condition that is True unless there is an objection.

@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/status"
 )
@@ -51,7 +53,7 @@ func passOver(cluster *v1beta1.ProxmoxCluster, region plan.Region) status.Cluste
 
 func TestTheConditionsOfACluster(t *testing.T) {
 	const unknown = `spec.regions[home].zones[rack1].nodes: home has no node "pve7" (it has pve1)`
-	const nobody = "no control plane endpoint: set spec.controlPlaneEndpoint of the ProxmoxCluster, or let the control plane provider set the Cluster's"
+	const nobody = "no control plane endpoint: set spec.controlPlaneEndpoint or spec.controlPlaneEndpointPoolRef of the ProxmoxCluster, or let the control plane provider set the Cluster's"
 	cases := []struct {
 		name    string
 		cluster *v1beta1.ProxmoxCluster
@@ -79,13 +81,39 @@ func TestTheConditionsOfACluster(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := map[string]string{}
-			for i, conditionType := range status.ClusterConditions() {
+			types := slices.DeleteFunc(status.ClusterConditions(), func(t string) bool { return t == v1beta1.AddressPoolsReadyCondition })
+			for i, conditionType := range types {
 				want[conditionType] = c.want[i]
 			}
 			if diff := cmp.Diff(want, told(c.cluster.Status.Conditions)); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestTheAddressPoolsOfACluster(t *testing.T) {
+	cluster := proxmoxCluster()
+	cluster.Spec.IPv4 = v1beta1.AddressPool{Addresses: []string{"10.0.0.10-10.0.0.99"}, Prefix: 24}
+	seen := passOver(cluster, answers("pve1"))
+	seen.Observed.Pools = map[network.Family]plan.Pool{network.IPv4: {Presence: plan.PresenceOurs, Addresses: cluster.Spec.IPv4}}
+	foreign := passOver(cluster, answers("pve1"))
+	foreign.Observed.Name = "c1"
+	foreign.Observed.Pools = map[network.Family]plan.Pool{network.IPv4: {Presence: plan.PresenceForeign}}
+	const message = "InClusterIPPool c1-ipv4 belongs to something else: leave out spec.ipv4 of the ProxmoxCluster and name a pool in the machines' poolRef, or delete that pool"
+	withoutPools := passOver(proxmoxCluster(), answers("pve1"))
+	for _, c := range []struct {
+		pass        status.ClusterPass
+		want, ready string
+	}{
+		{seen, "True Available", "True Ready"},
+		{foreign, "False PoolNotOurs: " + message, "False NotReady: * AddressPoolsReady: " + message},
+		{withoutPools, "", "True Ready"},
+	} {
+		got := pass(t, cluster, c.pass)
+		if diff := cmp.Diff([]string{c.want, c.ready}, []string{got[v1beta1.AddressPoolsReadyCondition], got["Ready"]}); diff != "" {
+			t.Errorf("conditions (-want +got):\n%s", diff)
+		}
 	}
 }
 

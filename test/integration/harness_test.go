@@ -118,7 +118,8 @@ func (b *bench) startControllers() {
 	b.t.Cleanup(func() { b.stop() })
 }
 
-// pool stands in for an IPAM provider: it gives each claim on the pool `pool` the next address of 10.1.0.0/16.
+// pool stands in for an IPAM provider: it gives each claim on the pool `pool`, and on those of clusters, the next address of
+// 10.1.0.0/16 or fd00::/64.
 type pool struct {
 	*bench
 	client client.Client
@@ -133,7 +134,8 @@ func (p *pool) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result
 		address := &ipamv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: claim.Name, Namespace: claim.Namespace}}
 		return ctrl.Result{}, client.IgnoreNotFound(p.client.Delete(ctx, address))
 	}
-	if claim.Spec.PoolRef.Name != "pool" || claim.Status.AddressRef.Name != "" {
+	name := claim.Spec.PoolRef.Name
+	if name != "pool" && !strings.HasSuffix(name, "-ipv4") && !strings.HasSuffix(name, "-ipv6") || claim.Status.AddressRef.Name != "" {
 		return ctrl.Result{}, nil
 	}
 	number := p.addresses.Add(1)
@@ -143,6 +145,9 @@ func (p *pool) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result
 			ClaimRef: ipamv1.IPAddressClaimReference{Name: claim.Name}, PoolRef: claim.Spec.PoolRef,
 			Address: fmt.Sprintf("10.1.%d.%d", number/200, 10+number%200), Prefix: ptr.To[int32](16), Gateway: "10.1.0.1",
 		},
+	}
+	if strings.HasSuffix(name, "-ipv6") {
+		address.Spec.Address, address.Spec.Prefix, address.Spec.Gateway = fmt.Sprintf("fd00::%x", 10+number), ptr.To[int32](64), "fe80::1"
 	}
 	if err := p.client.Create(ctx, address); err != nil && !apierrors.IsAlreadyExists(err) {
 		return ctrl.Result{}, err
@@ -321,6 +326,21 @@ func capiCRDs() (string, error) {
 		return "", fmt.Errorf("find the module of Cluster API: %w", err)
 	}
 	dir := filepath.Join(strings.TrimSpace(string(output)), "core", "config", "crd", "bases")
+	_, err = os.Stat(dir)
+	return dir, err
+}
+
+// ipamCRDs returns the directory of the in-cluster IPAM provider's CRDs.
+func ipamCRDs() (string, error) {
+	output, err := exec.Command("go", "-C", "../sandbox/ipam", "mod", "download", "-json", "sigs.k8s.io/cluster-api-ipam-provider-in-cluster").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module of the in-cluster IPAM provider: %w", err)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(output, &module); err != nil {
+		return "", err
+	}
+	dir := filepath.Join(module.Dir, "config", "crd", "bases")
 	_, err = os.Stat(dir)
 	return dir, err
 }

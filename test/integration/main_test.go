@@ -86,8 +86,12 @@ func start(ctx context.Context) (*environment, error) {
 	if err != nil {
 		return nil, err
 	}
+	ipam, err := ipamCRDs()
+	if err != nil {
+		return nil, err
+	}
 	env := &environment{scheme: runtime.NewScheme(), Environment: &envtest.Environment{
-		CRDDirectoryPaths:     []string{"../../config/crd/bases", capi},
+		CRDDirectoryPaths:     []string{"../../config/crd/bases", capi, ipam},
 		ErrorIfCRDPathMissing: true,
 		WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: []string{"../../config/webhook/manifests.yaml"}},
 	}}

@@ -39,7 +39,7 @@ func NewAddress(claim Claim, address string, prefix int32, gateway string) (Addr
 func (a Address) check() error {
 	ip := a.Prefix.Addr()
 	switch {
-	case (a.Claim.Family == IPv4) != ip.Is4():
+	case a.Claim.Family != "" && (a.Claim.Family == IPv4) != ip.Is4():
 		return fmt.Errorf("IPAddress %s: %s is not an %s address: check the family of pool %s", a.Claim.Name, ip, a.Claim.Family, a.Claim.Pool.Name)
 	case a.Gateway.IsValid() && a.Gateway.Is4() != ip.Is4():
 		return fmt.Errorf("IPAddress %s: gateway %s is of another family than %s: check pool %s", a.Claim.Name, a.Gateway, ip, a.Claim.Pool.Name)

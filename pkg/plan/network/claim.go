@@ -60,6 +60,11 @@ func pools(from addressing, cluster string, family Family) []v1beta1.IPPoolRefer
 	return append([]v1beta1.IPPoolReference{first}, from.AdditionalPoolRefs...)
 }
 
+// EndpointClaim is the claim of the virtual IP of a Cluster's control plane. Its family is the pool's.
+func EndpointClaim(cluster string, pool v1beta1.IPPoolReference) Claim {
+	return Claim{Name: cluster + "-control-plane-endpoint", Pool: pool}
+}
+
 // DefaultPool is the pool that is made from the spec.ipv4, or spec.ipv6, of a Cluster's ProxmoxCluster.
 func DefaultPool(cluster string, family Family) v1beta1.IPPoolReference {
 	return v1beta1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: cluster + "-" + string(family)}
