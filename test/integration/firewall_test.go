@@ -27,7 +27,7 @@ const (
 
 // fenced asks for a firewall with all that there is.
 func fenced(m *v1beta1.ProxmoxMachine) {
-	m.Spec.Pool = "capi"
+	m.Spec.Pool, m.Spec.Network.Devices[0].Firewall = "capi", ptr.To(true)
 	m.Spec.Firewall = v1beta1.Firewall{
 		Enabled: ptr.To(true), PolicyIn: "DROP", PolicyOut: "ACCEPT", IPFilter: ptr.To(true), MACFilter: ptr.To(true), DHCP: ptr.To(false),
 		NDP: ptr.To(true), RouterAdvertisement: ptr.To(false), LogLevelIn: "info", LogLevelOut: "nolog",
@@ -124,6 +124,7 @@ func TestFirewallBudget(t *testing.T) {
 			b.Expect(firewall.IPSets).To(HaveLen(1))
 			b.Expect(firewall.IPSets[0].Name).To(Equal("ipfilter-net0"))
 			b.Expect(firewall.IPSets[0].Entries).To(Equal([]pvesim.IPSetEntrySpec{{CIDR: machine.Status.Addresses[1].Address}}))
+			b.Expect(b.vmOf(machine).Config["net0"]).To(ContainSubstring("firewall=1"), "without it nothing is filtered")
 			b.fitSchema(string(version))
 			b.settled(machine)
 			b.restsWithoutRequests(machine)
