@@ -111,7 +111,7 @@ vulncheck: ## Look for known vulnerabilities that our code reaches (skips when t
 ##@ Generated files
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs, RBAC, webhook manifests and docs/machine-life.md
+generate: ## Generate deep copies, CRDs, RBAC, webhook manifests, docs/machine-life.md and docs/fields.md
 	$(call say,generating deep copies and CRDs and RBAC and webhook manifests)
 	@$(TOOL) controller-gen object paths=./api/...
 	@$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
@@ -121,6 +121,8 @@ generate: ## Generate deep copies, CRDs, RBAC, webhook manifests and docs/machin
 		output:rbac:artifacts:config=config/rbac output:webhook:artifacts:config=config/webhook
 	$(call say,having the planner live through docs/machine-life.md)
 	@go test -count=1 ./pkg/plan -run TestThePageOfTheLifeOfAMachine -update
+	$(call say,writing the table of fields to docs/fields.md)
+	@go test -count=1 ./pkg/plan/vmconfig -run TestThePageOfTheFields -update
 
 .PHONY: tidy
 tidy: ## Run go mod tidy in every module

@@ -22,8 +22,10 @@ func TestARefusalNamesTheFieldAndTheRemedy(t *testing.T) {
 		code string
 		want string
 	}{
-		{"hugepages by a token", refused(500, "only root can set 'hugepages' config", nil), "RootOnly",
-			"only root can set 'hugepages' config: no API token may do this, root's neither: put root@pam and its password into the region's credentials, or leave memory.hugepages out of the ProxmoxMachineTemplate"},
+		{
+			"hugepages by a token", refused(500, "only root can set 'hugepages' config", nil), "RootOnly",
+			"only root can set 'hugepages' config: no API token may do this, root's neither: put root@pam and its password into the region's credentials, or leave memory.hugepages out of the ProxmoxMachineTemplate",
+		},
 		{"a raw key by a token", refused(500, "only root can set 'args' config", nil), "RootOnly", "or leave rawConfig[args] out of the ProxmoxMachineTemplate"},
 		{"what names no key", refused(400, invalid, map[string]string{"skiplock": "Only root may use this option."}), "RootOnly", "put root@pam and its password into the region's credentials"},
 		{"a CPU type", refused(400, invalid, map[string]string{"cpu": "invalid format"}), "Error", "cpu: invalid format: correct cpu in the ProxmoxMachineTemplate"},
