@@ -1,5 +1,6 @@
 // Package webhooks checks what the rules in the CRDs cannot: that templates stay as they are, but for the dry runs in which
-// Cluster API's topology controller asks whether a change would need a rollout.
+// Cluster API's topology controller asks whether a change would need a rollout; and that the addresses that a ProxmoxCluster
+// has for its machines are nobody else's.
 package webhooks
 
 import (
@@ -32,6 +33,10 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up the webhook of ProxmoxClusterTemplates: %w", err)
 	}
+	err = ctrl.NewWebhookManagedBy(mgr, &v1beta1.ProxmoxCluster{}).WithValidator(clusterValidator{}).Complete()
+	if err != nil {
+		return fmt.Errorf("set up the webhook of ProxmoxClusters: %w", err)
+	}
 	return nil
 }
 
@@ -42,6 +47,8 @@ type templateValidator[T client.Object] struct {
 	metadata func(T) clusterv1.ObjectMeta
 	// spec is the part that stays as it is.
 	spec func(T) any
+	// check says what else is wrong with a new template; nil for nothing.
+	check func(T) field.ErrorList
 }
 
 func machineTemplates() templateValidator[*v1beta1.ProxmoxMachineTemplate] {
@@ -57,12 +64,19 @@ func clusterTemplates() templateValidator[*v1beta1.ProxmoxClusterTemplate] {
 		kind:     "ProxmoxClusterTemplate",
 		metadata: func(t *v1beta1.ProxmoxClusterTemplate) clusterv1.ObjectMeta { return t.Spec.Template.ObjectMeta },
 		spec:     func(t *v1beta1.ProxmoxClusterTemplate) any { return t.Spec.Template.Spec },
+		check: func(t *v1beta1.ProxmoxClusterTemplate) field.ErrorList {
+			return checkPools(field.NewPath("spec", "template", "spec"), t.Spec.Template.Spec)
+		},
 	}
 }
 
-// ValidateCreate checks the metadata that is copied from the template.
+// ValidateCreate checks the metadata that is copied from the template, and what a rule in the CRD cannot check of the rest.
 func (v templateValidator[T]) ValidateCreate(_ context.Context, template T) (admission.Warnings, error) {
-	return nil, v.invalid(template, v.checkMetadata(template))
+	errs := v.checkMetadata(template)
+	if v.check != nil {
+		errs = append(errs, v.check(template)...)
+	}
+	return nil, v.invalid(template, errs)
 }
 
 // ValidateUpdate refuses a change of the spec, unless the topology controller only asks what would come of it.
@@ -90,9 +104,12 @@ func (v templateValidator[T]) checkMetadata(template T) field.ErrorList {
 }
 
 func (v templateValidator[T]) invalid(template T, errs field.ErrorList) error {
+	return invalid(v.kind, template, errs)
+}
+
+func invalid(kind string, object client.Object, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	kind := schema.GroupKind{Group: v1beta1.GroupVersion.Group, Kind: v.kind}
-	return apierrors.NewInvalid(kind, template.GetName(), errs)
+	return apierrors.NewInvalid(schema.GroupKind{Group: v1beta1.GroupVersion.Group, Kind: kind}, object.GetName(), errs)
 }

@@ -49,7 +49,7 @@ func (a Address) check() error {
 		return fmt.Errorf("IPAddress %s: %s cannot be a machine's address: correct pool %s", a.Claim.Name, ip, a.Claim.Pool.Name)
 	case hasHostBits(a.Prefix) && ip == a.Prefix.Masked().Addr():
 		return fmt.Errorf("IPAddress %s: %s stands for the network %s: exclude it from pool %s", a.Claim.Name, ip, a.Prefix.Masked(), a.Claim.Pool.Name)
-	case hasHostBits(a.Prefix) && ip.Is4() && ip == broadcast(a.Prefix):
+	case hasHostBits(a.Prefix) && ip.Is4() && ip == last(a.Prefix):
 		return fmt.Errorf("IPAddress %s: %s is the broadcast address of %s: exclude it from pool %s", a.Claim.Name, ip, a.Prefix.Masked(), a.Claim.Pool.Name)
 	}
 	return nil
@@ -59,12 +59,4 @@ func (a Address) check() error {
 // none (RFC 3021), nor have a /127 and a /128 (RFC 6164).
 func hasHostBits(prefix netip.Prefix) bool {
 	return prefix.Addr().BitLen()-prefix.Bits() >= 2
-}
-
-func broadcast(prefix netip.Prefix) netip.Addr {
-	bytes := prefix.Masked().Addr().As4()
-	for bit := prefix.Bits(); bit < 32; bit++ {
-		bytes[bit/8] |= 1 << (7 - bit%8)
-	}
-	return netip.AddrFrom4(bytes)
 }
