@@ -129,7 +129,7 @@ func TestARefusedFieldIsNamed(t *testing.T) {
 		"cpu-flag":  {func(s *v1beta1.ProxmoxMachineSpec) { s.CPU.Flags = []string{"+nonsense"} }, "Error", "correct cpu in the ProxmoxMachineTemplate"},
 		"storage": {func(s *v1beta1.ProxmoxMachineSpec) {
 			s.Disks.Additional = []v1beta1.AdditionalDisk{{Name: "scsi1", Storage: "nope", SizeGiB: 1}}
-		}, "Missing", "storage 'nope' does not exist: create it in Proxmox VE, or name another one in the ProxmoxMachineTemplate"},
+		}, plan.WaitingForCapacity, "storage nope is not there, cannot be seen (Datastore.Audit) or does not take images"},
 	}
 	machines := map[string]*v1beta1.ProxmoxMachine{}
 	for name, row := range rows {
