@@ -128,6 +128,27 @@ func TestPartsThatContradictGo(t *testing.T) {
 	}
 }
 
+func TestAMachineTypeWithoutAVersionIsAnyOfIt(t *testing.T) {
+	for observed, wanted := range map[string]map[string]string{
+		"":                  {"pc": "keep", "q35": "q35"},
+		"pc":                {"pc": "keep", "q35": "q35", "pc-i440fx-9.0": "pc-i440fx-9.0"},
+		"pc-i440fx-9.0":     {"pc": "keep", "q35": "q35", "pc-i440fx-9.0": "keep", "pc-i440fx-8.1": "pc-i440fx-8.1"},
+		"pc-9.0":            {"pc": "keep", "virt": "virt"},
+		"pc-q35-9.0+pve1":   {"q35": "keep", "pc": "pc", "pc-q35-9.0": "pc-q35-9.0"},
+		"q35,viommu=intel":  {"q35": "keep", "pc-q35-9.0": "pc-q35-9.0,viommu=intel"},
+		"virt-9.0":          {"virt": "keep"},
+		"type=pc-q35-9.0":   {"q35": "keep"},
+		"viommu=virtio,q35": {"q35": "keep"},
+	} {
+		for wanted, want := range wanted {
+			d := desired(func(d *vmconfig.Desired) { d.Spec.Hardware.MachineType = wanted })
+			if diff := cmp.Diff(want, fate(vmconfig.Diff(d, with(vmconfig.Config{"machine": observed})), "machine")); diff != "" {
+				t.Errorf("%s of %q (-want +got):\n%s", wanted, observed, diff)
+			}
+		}
+	}
+}
+
 func TestDisksGrowAndNeverShrink(t *testing.T) {
 	two := func(d *vmconfig.Desired) {
 		d.Spec.Disks.Boot.SizeGiB = 10

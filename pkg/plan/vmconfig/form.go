@@ -1,6 +1,7 @@
 package vmconfig
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,6 +111,16 @@ func sameNumber(a, b string) bool {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
 	return a == b || errX == nil && errY == nil && x == y
+}
+
+// sameMachine compares machine types: one without a version is any version of it. Proxmox VE pins the version of some VMs.
+func sameMachine(observed, wanted string) bool {
+	version := map[string]string{"pc": `^pc(-i440fx)?-[0-9]`, "q35": `^pc-q35-[0-9]`, "virt": `^virt-[0-9]`}[wanted]
+	if version == "" {
+		return observed == wanted
+	}
+	pinned, err := regexp.MatchString(version, observed)
+	return observed == wanted || err == nil && pinned
 }
 
 // sameSet compares lists in which the order says nothing.

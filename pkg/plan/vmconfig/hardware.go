@@ -53,7 +53,7 @@ func memoryRows() []row[spec] {
 
 func hardwareRows() []row[spec] {
 	return []row[spec]{
-		{Field: at("hardware.machineType", "machine", "type", Reboot).noted("The guest may find its devices under other names."), codec: text(func(s *spec) *string { return &s.Hardware.MachineType }), usual: "pc"},
+		{Field: at("hardware.machineType", "machine", "type", Reboot).noted("The guest may find its devices under other names."), codec: text(func(s *spec) *string { return &s.Hardware.MachineType }), usual: "pc", same: sameMachine},
 		{Field: at("hardware.bios", "bios", "", Replace).noted("The guest's boot loader was installed for one of them."), codec: text(func(s *spec) *v1beta1.BIOS { return &s.Hardware.BIOS }), usual: "seabios"},
 		{Field: at("hardware.efiDisk.storage", "efidisk0", "file", Replace), codec: storage(func(s *spec) *string { return &s.Hardware.EFIDisk.Storage }), same: sameStorage, kept: true},
 		{Field: at("hardware.efiDisk.format", "efidisk0", "format", Replace), codec: text(func(s *spec) *v1beta1.DiskFormat { return &s.Hardware.EFIDisk.Format }), kept: true},
