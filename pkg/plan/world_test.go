@@ -227,11 +227,17 @@ func (w *world) request(action plan.Action) (*job, error) {
 		return w.clone(action)
 	case plan.Configure:
 		if action.Change.Allocates() {
-			return &job{kind: "qmconfig", apply: func() error { return w.reconfigure(action.VM, action.Change) }}, nil
+			vm := w.own(action.VM)
+			return &job{kind: "qmconfig", apply: func() error {
+				if vm.config["lock"] != "" { // it came after the request
+					return errRefused
+				}
+				return w.reconfigure(vm, action.Change)
+			}}, nil
 		}
-		return nil, w.reconfigure(action.VM, action.Change)
+		return nil, w.reconfigure(w.own(action.VM), action.Change)
 	case plan.EjectSeed:
-		return nil, w.reconfigure(action.VM, action.Change)
+		return nil, w.reconfigure(w.own(action.VM), action.Change)
 	case plan.Resize:
 		vm := w.own(action.VM)
 		return &job{kind: "resize", apply: func() error {
@@ -300,14 +306,13 @@ func (w *world) clone(action plan.Clone) (*job, error) {
 }
 
 // reconfigure changes a config as Proxmox VE does: it refuses an image that does not exist, and notes the image's size.
-func (w *world) reconfigure(ref plan.VirtualMachine, change vmconfig.Change) error {
-	vm := w.own(ref)
+func (w *world) reconfigure(vm *guest, change vmconfig.Change) error {
 	after := change.Apply(vm.config)
 	if vmconfig.HasSeed(after) && !w.hasSeed() {
 		return errRefused
 	}
 	for key, value := range after {
-		if value == string(vmconfig.SeedVolume("local", ref.UUID))+",media=cdrom" {
+		if value == string(vmconfig.SeedVolume("local", proxmox.SMBIOSUUID(w.spec.Reservation.UUID)))+",media=cdrom" {
 			after[key] = value + ",size=40K"
 		}
 		if value == "local-lvm:5" {

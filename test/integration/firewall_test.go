@@ -156,10 +156,12 @@ func TestFirewallChangesInPlace(t *testing.T) {
 		machine.Spec.Firewall.SecurityGroups = []v1beta1.SecurityGroup{{Name: "nodes"}, {Name: "db"}, {Name: "web"}}
 	})
 	b.fencedBy(machine, "group nodes 1 ours", "group db 1 ours", "group web 1 ours", "in ACCEPT 1 theirs", "in ACCEPT 1 theirs")
-	firewall := b.firewallOf(machine)
-	b.Expect(firewall.IPSets).To(BeEmpty())
-	b.Expect(firewall.Options).To(HaveKeyWithValue("policy_in", "ACCEPT"))
-	b.Expect(firewall.Options).NotTo(HaveKey("ipfilter"))
+	b.Eventually(func(g Gomega) {
+		firewall := b.firewallOf(machine)
+		g.Expect(firewall.IPSets).To(BeEmpty())
+		g.Expect(firewall.Options).To(HaveKeyWithValue("policy_in", "ACCEPT"))
+		g.Expect(firewall.Options).NotTo(HaveKey("ipfilter"))
+	}, patience, poll).Should(Succeed())
 
 	b.change(machine, func() { machine.Spec.Firewall.Enabled = ptr.To(false) })
 	b.Eventually(func() string { return b.firewallOf(machine).Options["enable"] }, patience, poll).Should(Equal("0"))
@@ -169,7 +171,7 @@ func TestFirewallChangesInPlace(t *testing.T) {
 		b.get(g, machine)
 		g.Expect(machine.Annotations).NotTo(HaveKey(v1beta1.FirewallAnnotation))
 	}, patience, poll).Should(Succeed())
-	firewall = b.firewallOf(machine)
+	firewall := b.firewallOf(machine)
 	b.Expect(rulesOf(machine, firewall)).To(Equal([]string{"in ACCEPT 1 theirs", "in ACCEPT 1 theirs"}))
 	b.Expect(firewall.Options).To(Equal(map[string]string{"enable": "1", "policy_in": "REJECT", "ndp": "1"}), "the template's are back")
 	b.Eventually(func() metav1.ConditionStatus {
