@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -143,4 +144,23 @@ func TestARefusedFieldIsNamed(t *testing.T) {
 		b.gone(machine)
 	}
 	b.Expect(b.pveVMs()).To(BeEmpty())
+}
+
+// TestRootMaySetWhatNoTokenMay has the region's credentials be root@pam and its password.
+func TestRootMaySetWhatNoTokenMay(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.create(&corev1.Secret{ObjectMeta: b.meta("root"), StringData: map[string]string{"username": "root@pam", "password": "pvesim"}})
+	b.provisioned(b.cluster("c1", func(c *v1beta1.ProxmoxCluster) { c.Spec.Regions[0].CredentialsRef.Name = "root" }))
+	machine := b.machine("c1", "m1", func(m *v1beta1.ProxmoxMachine) {
+		m.Spec.Memory.Hugepages = "2MiB"
+		m.Spec.RawConfig = v1beta1.RawConfig{"args": "-no-reboot", "affinity": "0-1"}
+		m.Spec.Options.Startup = v1beta1.Startup{Order: ptr.To[int32](3), UpSeconds: ptr.To[int32](10)}
+	})
+	b.running(machine)
+	b.Expect(b.pveVMs()[0].Config).To(And(
+		HaveKeyWithValue("hugepages", "2"), HaveKeyWithValue("numa", "1"), HaveKeyWithValue("args", "-no-reboot"), HaveKeyWithValue("affinity", "0-1"),
+		HaveKeyWithValue("startup", "3,up=10"),
+	))
+	b.delete(machine)
 }
