@@ -158,7 +158,7 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 		case plan.Stalled:
 			return ctrl.Result{}, nil
 		case plan.Done:
-			return ctrl.Result{RequeueAfter: observed.VM.LookAgain}, nil
+			return ctrl.Result{RequeueAfter: observed.LookAgain()}, nil
 		}
 	}
 	return ctrl.Result{RequeueAfter: tryAgain}, nil

@@ -30,6 +30,7 @@ func (o *Observer) Machine(ctx context.Context, subject MachineSubject) (plan.Ma
 	if machine.Addresses, err = o.addresses(ctx, subject.ProxmoxMachine, subject.Claims()); err != nil {
 		return machine, err
 	}
+	machine.Addresses.Unreported = untold(subject, machine)
 	if machine.Bootstrap, err = o.bootstrap(ctx, subject); err != nil {
 		return machine, err
 	}
@@ -125,6 +126,9 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 	}
 	if err == nil {
 		machine.VM, err = o.vm(ctx, cluster, subject, machine.Task)
+	}
+	if err == nil {
+		o.askGuest(ctx, cluster, subject, machine)
 	}
 	if err == nil && o.seedIsUnknown(subject, machine) {
 		machine.SeedVolume, err = seedVolume(ctx, cluster, machine)

@@ -61,6 +61,8 @@ type recollection struct {
 	// withdrawn says that the seed was deleted from the host that is left.
 	withdrawn bool
 	firewall  knownFirewall
+	// talk is what the guest said of its addresses.
+	talk guestTalk
 	// errors counts the passes in a row that an error of Proxmox VE ended.
 	errors int
 }

@@ -84,6 +84,8 @@ type Addresses struct {
 	// Unreported says why the addresses that the guest gets from the network are not known; empty when they are, or when there
 	// are none.
 	Unreported string
+	// AskAgain is when the guest is asked for them next; zero when it need not be.
+	AskAgain time.Duration
 	// Unheld are the claims that lack our owner reference or finalizer, or whose address lacks it.
 	Unheld []network.Claim
 	// Remain says that claims or addresses of the machine still have our finalizer.
@@ -93,6 +95,14 @@ type Addresses struct {
 // Ready reports whether every claim has an address that is held.
 func (a Addresses) Ready() bool {
 	return len(a.Absent) == 0 && a.Pending == "" && a.Invalid == "" && len(a.Unheld) == 0
+}
+
+// LookAgain is when to look at the machine again although nothing is to be done; zero when something will wake it.
+func (m Machine) LookAgain() time.Duration {
+	if m.VM.LookAgain == 0 || m.Addresses.AskAgain == 0 {
+		return max(m.VM.LookAgain, m.Addresses.AskAgain)
+	}
+	return min(m.VM.LookAgain, m.Addresses.AskAgain)
 }
 
 // AddressList returns the addresses of the machine as far as they are known, the Node's first. It is not known as long as an

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"mime/multipart"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
@@ -80,6 +82,18 @@ func reads() []request {
 			want: pve.VMStatus{
 				Status: "running", QMPStatus: "running", Name: "w1", HAManaged: true, PID: 24774, Uptime: 61 * time.Second,
 				Tags: []string{"a"}, Lock: "backup",
+			},
+		}, {
+			name: "guest interfaces", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.GuestInterfaces(ctx, vm101) },
+			line: "GET /nodes/pve1/qemu/101/agent/network-get-interfaces",
+			data: `{"result":[{"name":"lo","ip-addresses":[{"ip-address":"127.0.0.1","prefix":8,"ip-address-type":"ipv4"}]},
+				{"name":"eth0","hardware-address":"bc:24:11:00:00:01","statistics":{"rx-bytes":1},"ip-addresses":[
+				{"ip-address":"10.0.0.9","prefix":24},{"ip-address":"fe80::1%eth0","prefix":"64"},{"ip-address":"x","prefix":1},{"ip-address":"fd00::1","prefix":129}]},
+				{"name":"down"},7]}`,
+			want: []pve.GuestInterface{
+				{Name: "lo", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}},
+				{Name: "eth0", MAC: "bc:24:11:00:00:01", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.9/24"), netip.MustParsePrefix("fe80::1/64")}},
+				{Name: "down"},
 			},
 		}, {
 			name: "task status", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.TaskStatus(ctx, upid) },
@@ -205,7 +219,7 @@ func TestRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(r.want, got); diff != "" {
+			if diff := cmp.Diff(r.want, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 		})
