@@ -64,6 +64,21 @@ func TestHardwareRefusesWhatCannotBe(t *testing.T) {
 	d.refuses(equipped, textRefusals())
 }
 
+func TestHardwareIsImmutable(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	machine := d.equipped()
+	d.Expect(d.client.Create(t.Context(), machine)).To(Succeed())
+	for field, change := range map[string]edit{
+		"cpu": set("spec.cpu.units", int64(100)), "memory": without("spec.memory.minimumMiB"), "hardware": set("spec.hardware.display.type", "std"),
+		"options": set("spec.options.tablet", true), "disks": set("spec.disks.additional.0.sizeGiB", int64(21)), "rawConfig": set("spec.rawConfig.kvm", "1"),
+		"vmName": set("spec.vmName", "vm"), "description": without("spec.description"), "tags": set("spec.tags.0", "test"), "bootstrap": without("spec.bootstrap.bus"),
+	} {
+		err := d.client.Update(t.Context(), document(t, d.scheme, machine, change), client.DryRunAll)
+		d.Expect(err).To(MatchError(ContainSubstring(field + " is immutable: change the ProxmoxMachineTemplate and roll the machines")))
+	}
+}
+
 func cpuAndMemoryRefusals() []refusal {
 	return []refusal{
 		{"more vcpus than cores", one("spec.cpu.vcpus", int64(17)), "vcpus must not be more than sockets times cores"},

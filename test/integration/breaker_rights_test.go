@@ -29,13 +29,13 @@ func documentedRights() map[string][]string {
 }
 
 // scoped makes a machine whose cluster has a token with the documented rights alone.
-func (b *bench) scoped(name string) *v1beta1.ProxmoxMachine {
+func (b *bench) scoped(name string, edit ...func(*v1beta1.ProxmoxMachine)) *v1beta1.ProxmoxMachine {
 	b.t.Helper()
 	admin := b.pve.Token
 	b.pve.Token = b.pve.World.AddToken(pvesim.TokenSpec{User: "capi@pve", Name: "capve", Privileges: documentedRights()})
 	b.provisioned(b.cluster("c1"))
 	b.pve.Token = admin
-	return b.machine("c1", name, func(m *v1beta1.ProxmoxMachine) { m.Spec.Pool = "capi" })
+	return b.machine("c1", name, append(edit, func(m *v1beta1.ProxmoxMachine) { m.Spec.Pool = "capi" })...)
 }
 
 // TestDocumentedRightsAreEnough takes a machine through its life with the token of docs/permissions.md.
@@ -43,6 +43,13 @@ func TestDocumentedRightsAreEnough(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.livesOnce(b.scoped("m1"))
+}
+
+// TestDocumentedRightsAreEnoughForAllHardware does so with a machine that asks for everything.
+func TestDocumentedRightsAreEnoughForAllHardware(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.livesOnce(b.scoped("m1", equip))
 }
 
 // TestUnseenVMAtTheVMIDIsLeftAlone has another manager, whose VMs our token may not see, take the VMID between its
