@@ -78,7 +78,7 @@ func (e Ethernet) version1() []entry1 {
 		at := &device.Subnets[max(0, slices.IndexFunc(device.Subnets, isStatic))]
 		at.Nameservers, at.Search = e.Nameservers.Addresses, e.Nameservers.Search
 	}
-	if slices.ContainsFunc(device.Subnets, isStatic) {
+	if slices.ContainsFunc(device.Subnets, isStatic) || len(e.Nameservers.Addresses) == 0 {
 		return []entry1{device}
 	}
 	// For networkd. netplan gets none of it.
