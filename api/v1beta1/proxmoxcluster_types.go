@@ -282,6 +282,7 @@ type ProxmoxCluster struct {
 	// spec is what is asked for.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlaneEndpoint) || (has(self.controlPlaneEndpoint) && self.controlPlaneEndpoint == oldSelf.controlPlaneEndpoint)",message="controlPlaneEndpoint is immutable once set: clients and certificates of the cluster already use it"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlaneEndpointPoolRef) || (has(self.controlPlaneEndpointPoolRef) && self.controlPlaneEndpointPoolRef == oldSelf.controlPlaneEndpointPoolRef)",message="controlPlaneEndpointPoolRef is immutable once set: an address was claimed from it"
 	Spec ProxmoxClusterSpec `json:"spec,omitempty,omitzero"`
 	// status is what was observed.
 	// +optional

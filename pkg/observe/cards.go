@@ -3,7 +3,9 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
@@ -12,7 +14,7 @@ import (
 )
 
 // cards returns the network devices of the machines of the same Proxmox VE cluster that come first, when one of the machine's
-// own devices may have the MAC address of one of them.
+// own devices may have the MAC address of one of them. Of machines that have no place yet those of the same Cluster count.
 func (o *Observer) cards(ctx context.Context, machine *v1beta1.ProxmoxMachine) ([]network.Card, error) {
 	if machine.Spec.ProviderID != "" || machine.Spec.Reservation.UUID == "" || !network.HasChosenMAC(machine.Spec.Network) {
 		return nil, nil
@@ -29,13 +31,25 @@ func (o *Observer) cards(ctx context.Context, machine *v1beta1.ProxmoxMachine) (
 	var cards []network.Card
 	for i := range all.Items {
 		other := &all.Items[i]
-		uuid := other.Spec.Reservation.UUID
-		if uuid == "" || entries[client.ObjectKeyFromObject(other)].PVE != here || !precedes(other, machine) {
-			continue
+		isHere := entries[client.ObjectKeyFromObject(other)].PVE == here
+		if other.Spec.Reservation.UUID == "" {
+			isHere = other.Namespace == machine.Namespace && other.Labels[clusterv1.ClusterNameLabel] == machine.Labels[clusterv1.ClusterNameLabel]
 		}
-		cards = append(cards, network.Cards(other.Namespace+"/"+other.Name, proxmox.SMBIOSUUID(uuid), other.Spec.Network)...)
+		if isHere && precedes(other, machine) {
+			cards = append(cards, cardsOf(other)...)
+		}
 	}
 	return cards, nil
+}
+
+// cardsOf returns the network devices of a machine whose MAC addresses are known: those that it names, before it has its
+// identity.
+func cardsOf(machine *v1beta1.ProxmoxMachine) []network.Card {
+	spec, uuid := machine.Spec.Network, proxmox.SMBIOSUUID(machine.Spec.Reservation.UUID)
+	if uuid == "" {
+		spec.Devices = slices.DeleteFunc(slices.Clone(spec.Devices), func(device v1beta1.NetworkDevice) bool { return device.MACAddress == "" })
+	}
+	return network.Cards(machine.Namespace+"/"+machine.Name, uuid, spec)
 }
 
 // precedes reports whether the one machine keeps a MAC address that the other would get, too: the one whose VM ran, or else the

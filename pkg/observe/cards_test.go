@@ -4,11 +4,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 )
+
+func TestAMachineWithoutAnIdentityHasTheMACAddressesThatItNames(t *testing.T) {
+	machine := &v1beta1.ProxmoxMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}}
+	machine.Spec.Network.Devices = []v1beta1.NetworkDevice{{Name: "net0"}, {Name: "net1", MACAddress: "bc:24:11:00:00:01"}}
+	want := []network.Card{{Machine: "ns/m", Device: "net1", MAC: "BC:24:11:00:00:01"}}
+	if diff := cmp.Diff(want, cardsOf(machine)); diff != "" {
+		t.Errorf("cards (-want +got):\n%s", diff)
+	}
+	machine.Spec.Reservation.UUID = "8d1ab5f6-59f1-4a3e-9a0b-0d6f2a5b7c11"
+	if got := cardsOf(machine); len(got) != 2 || len(machine.Spec.Network.Devices) != 2 {
+		t.Errorf("with an identity it has %v", got)
+	}
+}
 
 func TestOfTwoMachinesOneKeepsAMACAddress(t *testing.T) {
 	made := func(name, providerID string, age time.Duration) *v1beta1.ProxmoxMachine {

@@ -189,6 +189,9 @@ func detours() []detour {
 				m.VM, m.Task = plan.VM{Why: whyUnknown}, plan.Task{}
 			}
 		}},
+		{"another machine has a MAC address that this one would get", func(m *plan.Machine) {
+			m.Cards = network.Cards("worker-0", proxmox.SMBIOSUUID(m.Spec.Reservation.UUID), m.Spec.Network)
+		}},
 		{"as many clones as may be run on its host or storage", func(m *plan.Machine) {
 			m.CloneSlot.Full = "2 clones run on pve3 already: a, b"
 		}},

@@ -56,5 +56,11 @@ func TestAddressesOfAClusterAreCheckedWhenTheyChange(t *testing.T) {
 	d.Expect(d.client.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("contains 10.1.255.254, the host of controlPlaneEndpoint")))
 	cluster.Spec.IPv4.Addresses[2] = "10.1.254.0/24"
 	d.Expect(d.client.Update(t.Context(), cluster)).To(Succeed())
+	cluster.Spec.ControlPlaneEndpointPoolRef = v1beta1.IPPoolReference{Name: "vips"}
+	d.Expect(d.client.Update(t.Context(), cluster)).To(Succeed())
+	cluster.Spec.ControlPlaneEndpointPoolRef = v1beta1.IPPoolReference{}
+	d.Expect(d.client.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("controlPlaneEndpointPoolRef is immutable once set")))
+	cluster.Spec.ControlPlaneEndpointPoolRef = v1beta1.IPPoolReference{Name: "others"}
+	d.Expect(d.client.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("controlPlaneEndpointPoolRef is immutable once set")))
 	d.Expect(d.client.Delete(t.Context(), cluster)).To(Succeed())
 }
