@@ -61,6 +61,8 @@ func (o *Observer) pool(ctx context.Context, owner *v1beta1.ProxmoxCluster, name
 		return plan.Pool{}, fmt.Errorf("get InClusterIPPool %s: %w", name, err)
 	case !isPoolOf(object, owner):
 		return plan.Pool{Presence: plan.PresenceForeign}, nil
+	case !metav1.IsControlledBy(object, owner): // as if it were empty, so that it is applied, with its owner
+		return plan.Pool{Presence: plan.PresenceOurs}, nil
 	}
 	pool := plan.Pool{Presence: plan.PresenceOurs}
 	pool.Addresses.Addresses, _, _ = unstructured.NestedStringSlice(object.Object, "spec", "addresses")

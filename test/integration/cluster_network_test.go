@@ -63,6 +63,13 @@ func TestTheAddressesOfACluster(t *testing.T) {
 		g.Expect(addresses).To(Equal([]string{"10.1.0.10-10.1.9.250", "10.1.20.0/24"}))
 	}, patience, poll).Should(Succeed())
 
+	b.change(six, func() { six.SetOwnerReferences(nil) })
+	b.change(cluster, func() { cluster.Annotations = map[string]string{"look": "again"} })
+	b.Eventually(func(g Gomega) {
+		b.get(g, six)
+		g.Expect(metav1.IsControlledBy(six, cluster)).To(BeTrue(), "a restore may leave out the owner")
+	}, patience, poll).Should(Succeed())
+
 	b.Expect(b.client.Delete(b.ctx, &clusterv1.Machine{ObjectMeta: b.meta("m1")})).To(Succeed())
 	b.Expect(b.client.Delete(b.ctx, cluster)).To(Succeed())
 	b.says(cluster, clusterv1.DeletingCondition, metav1.ConditionTrue, v1beta1.MachinesRemainReason, "m1")
