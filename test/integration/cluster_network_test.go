@@ -54,7 +54,10 @@ func TestTheAddressesOfACluster(t *testing.T) {
 		m.Spec.Network.Devices[0].IPv6 = v1beta1.IPv6Addressing{Method: v1beta1.IPv6MethodPool}
 	})
 	b.running(machine)
-	b.Expect(addressesOf(machine)).To(HaveLen(2))
+	b.Eventually(func(g Gomega) {
+		b.get(g, machine)
+		g.Expect(addressesOf(machine)).To(HaveLen(2))
+	}, patience, poll).Should(Succeed())
 
 	b.change(cluster, func() { cluster.Spec.IPv4.Addresses = append(cluster.Spec.IPv4.Addresses, "10.1.20.0/24") })
 	b.Eventually(func(g Gomega) {

@@ -27,8 +27,10 @@ func TestAMachineWithDHCP(t *testing.T) {
 			})
 			b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionTrue, plan.Running)
 			b.running(machine)
-			b.Expect(addressesOf(machine)).To(HaveLen(1))
-			b.Expect(addressesOf(machine)[0]).To(HavePrefix("10.20."))
+			b.Eventually(func(g Gomega) { // they are patched after the conditions
+				b.get(g, machine)
+				g.Expect(addressesOf(machine)).To(ConsistOf(HavePrefix("10.20.")))
+			}, patience, poll).Should(Succeed())
 			asked := b.asked()
 			b.Expect(asked).To(BeNumerically(">=", 1))
 			b.Expect(asked).To(BeNumerically("<=", 3))

@@ -45,7 +45,10 @@ func TestAMachineWithManyAddresses(t *testing.T) {
 		b.get(b, address)
 		claims = append(claims, address.Spec.Address)
 	}
-	b.Expect(addressesOf(machine)).To(Equal([]string{claims[0], claims[1], claims[2], "2001:db8:1:2:be24:11ff:fe00:1", claims[3]}))
+	b.Eventually(func(g Gomega) {
+		b.get(g, machine)
+		g.Expect(addressesOf(machine)).To(Equal([]string{claims[0], claims[1], claims[2], "2001:db8:1:2:be24:11ff:fe00:1", claims[3]}))
+	}, patience, poll).Should(Succeed())
 	config := b.vmOf(machine).Config
 	b.Expect(config["net0"]).To(ContainSubstring("BC:24:11:00:00:01"))
 	b.Expect(config["net1"]).To(ContainSubstring("BC:24:12:"))
