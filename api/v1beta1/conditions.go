@@ -15,7 +15,8 @@ const (
 
 // Conditions of ProxmoxMachine. Ready, Deleting and Paused have the types and reasons that Cluster API defines.
 const (
-	// AddressesReadyCondition is True when every IPAddressClaim of the machine is bound to an IPAddress.
+	// AddressesReadyCondition is True when every IPAddressClaim of the machine is bound to an IPAddress, and the guest has told
+	// the addresses that it got by DHCP or SLAAC, or does without telling them since it has its Node.
 	AddressesReadyCondition = "AddressesReady"
 	// VirtualMachineReadyCondition is True when the VM exists, is configured as asked and runs.
 	VirtualMachineReadyCondition = "VirtualMachineReady"

@@ -225,7 +225,8 @@ type ProxmoxMachineStatus struct {
 	// +optional
 	Initialization ProxmoxMachineInitializationStatus `json:"initialization,omitempty,omitzero"`
 
-	// addresses are the machine's host name and the addresses claimed for it.
+	// addresses are the machine's host name and its addresses, the Node's first: those claimed for it, those that follow from
+	// its MAC addresses, and those that its guest agent told.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
