@@ -30,6 +30,8 @@ type Actor struct {
 	Live      client.Reader
 	Allocator *observe.Allocator
 	Slots     *observe.CloneSlots
+	// NewUUID draws the identity of a VM; nil draws a random UUID.
+	NewUUID func() string
 }
 
 // New returns an Actor that writes with the client and shares what the observer knows.
@@ -74,7 +76,7 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 func (a *Actor) reserve(ctx context.Context, subject observe.MachineSubject, action plan.Reserve) error {
 	reservation := action.Reservation
 	if reservation.UUID == "" {
-		reservation.UUID = uuid.NewString()
+		reservation.UUID = a.newUUID()
 	}
 	entry := a.Ledger.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, reservation)
 	err := a.Ledger.Take(entry, action.LedgerVersion)
@@ -97,6 +99,13 @@ func (a *Actor) reserve(ctx context.Context, subject observe.MachineSubject, act
 		a.Allocator.Rest(left.PVE, left.VMID)
 	}
 	return nil
+}
+
+func (a *Actor) newUUID() string {
+	if a.NewUUID != nil {
+		return a.NewUUID()
+	}
+	return uuid.NewString()
 }
 
 // patchSpec changes the machine's spec, unless the machine was changed since it was read. The status in memory stays.

@@ -1,0 +1,178 @@
+// Package soak_test is the crash campaign: whole lives of clusters in virtual time, each drawn from a seed, with the real
+// controllers, a simulated Proxmox VE and a stand-in for the API server, in which everything goes wrong that can. After each
+// run there must be one VM for each living machine, none otherwise, and nothing of anybody else's may have changed.
+//
+// `make soak SEED=1234 SEEDS=1` repeats the run of a seed.
+package soak_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+var (
+	firstSeed = flag.Uint64("soak.seed", 1, "the first seed")
+	seeds     = flag.Int("soak.seeds", 500, "how many seeds are run")
+	budget    = flag.Duration("soak.time", 4*time.Minute, "no seed is begun after this time; 0 for no limit")
+	full      = flag.Bool("soak.trace", false, "print the whole trace of a seed that fails")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+// TestCampaign runs the seeds.
+func TestCampaign(t *testing.T) {
+	begun := time.Now()
+	total := newFigures()
+	var next, done atomic.Int64
+	var failed sync.Map
+	for worker := range runtime.GOMAXPROCS(0) {
+		t.Run(fmt.Sprintf("worker %d", worker), func(t *testing.T) {
+			t.Parallel()
+			for {
+				n := next.Add(1) - 1
+				if n >= int64(*seeds) || *budget > 0 && time.Since(begun) > *budget {
+					return
+				}
+				seed := *firstSeed + uint64(n)
+				run := play(t, seed)
+				total.merge(run.figures)
+				if len(run.violations) > 0 {
+					failed.Store(seed, true)
+					t.Errorf("seed %d: %s\n%s\nrepeat it: make soak SEED=%d SEEDS=1", seed, strings.Join(run.violations, "\n"), run.story(), seed)
+				}
+				if d := done.Add(1); d%100 == 0 {
+					fmt.Printf("    %d of %d seeds, %s\n", d, *seeds, time.Since(begun).Round(time.Second))
+				}
+			}
+		})
+	}
+	t.Cleanup(func() { fmt.Print(total) })
+}
+
+func (s *simulation) story() string {
+	const lines = 120
+	if *full {
+		return s.trace.tail(1 << 30)
+	}
+	return s.trace.tail(lines)
+}
+
+// play runs a seed.
+func play(t *testing.T, seed uint64) *simulation {
+	t.Helper()
+	var run *simulation
+	synctest.Test(t, func(t *testing.T) {
+		s, err := newSimulation(t, seed)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		run = s
+		defer s.end()
+		s.live()
+	})
+	return run
+}
+
+// live is a run: trouble, calm, and the end of everything.
+func (s *simulation) live() {
+	s.startManager()
+	s.soonSync()
+	s.create()
+	for range s.setting.deeds {
+		s.run(time.Now().Add(s.upTo(40 * time.Second)))
+		if s.isViolated() {
+			return
+		}
+		s.act()
+	}
+	s.run(time.Now().Add(s.upTo(time.Minute)))
+	s.calmDown()
+	s.quiesce("with the machines that are wanted")
+	for _, m := range s.living() {
+		m.deleted = true
+	}
+	s.soonSync()
+	s.quiesce("after all machines were deleted")
+}
+
+// calmDown ends all trouble.
+func (s *simulation) calmDown() {
+	s.trace.add("seed", "all trouble ends")
+	s.calm = true
+	for _, undo := range s.heal {
+		undo()
+	}
+	if s.manager == nil {
+		s.startManager()
+	}
+	s.run(time.Now().Add(time.Minute))
+	for _, vm := range s.world.VMs() {
+		if vm.Config["protection"] == "1" || vm.Lock != "" {
+			s.admin("PUT", vmPath(vm)+"/config", map[string][]string{"protection": {"0"}})
+		}
+	}
+}
+
+// patience is how long everything may take to come right.
+const patience = time.Hour
+
+// quiesce goes on until everything is as it has to be, and stays so.
+func (s *simulation) quiesce(what string) {
+	deadline := time.Now().Add(patience)
+	for calm := 0; calm < 3 && !s.isViolated(); {
+		s.run(time.Now().Add(15 * time.Second))
+		problems := s.unsettled()
+		switch {
+		case len(problems) == 0:
+			calm++
+		case time.Now().After(deadline):
+			s.violate("an hour was not enough, %s:\n%s", what, strings.Join(problems, "\n"))
+		default:
+			calm = 0
+		}
+	}
+	s.checkSentinels()
+	s.trace.add("seed", "quiet %s", what)
+}
+
+// end lets all goroutines end.
+func (s *simulation) end() {
+	s.figures.seeds, s.figures.virtual, s.figures.violations = 1, time.Since(s.trace.start), len(s.violations)
+	if s.manager != nil {
+		s.manager.cancel()
+	}
+	s.settle()
+	s.world.Close()
+}
+
+// TestASeedRepeats plays a seed twice.
+func TestASeedRepeats(t *testing.T) {
+	for seed := range uint64(6) {
+		first, second := play(t, 1000+seed), play(t, 1000+seed)
+		for i, line := range first.trace.lines {
+			if i >= len(second.trace.lines) || second.trace.lines[i] != line {
+				other := "nothing"
+				if i < len(second.trace.lines) {
+					other = second.trace.lines[i]
+				}
+				t.Errorf("seed %d: after\n%s\nline %d was\n%s\nand is\n%s", 1000+seed, strings.Join(first.trace.lines[max(0, i-8):i], "\n"), i, line, other)
+				break
+			}
+		}
+	}
+}
