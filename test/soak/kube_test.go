@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
@@ -170,7 +169,21 @@ func (c *cache) List(_ context.Context, into client.ObjectList, options ...clien
 	return meta.SetList(into, items)
 }
 
-// kubeClient is a manager's client: it reads from the cache, but for Secrets, and its writes may go wrong.
+// uncached reads past the cache.
+type uncached struct {
+	client.Reader // what the controllers do not call is missing
+	api           *apiServer
+}
+
+// Get implements client.Reader.
+func (u *uncached) Get(ctx context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return u.api.read(ref{kindOf(into), key.Name}, into)
+}
+
+// kubeClient is a manager's client: it reads from the cache, and its writes may go wrong.
 type kubeClient struct {
 	client.Client // what the controllers do not call is missing
 	api           *apiServer
@@ -186,9 +199,6 @@ func (k *kubeClient) Get(ctx context.Context, key client.ObjectKey, into client.
 	if wait := patienceOf(ctx); !wait.until.IsZero() {
 		time.Sleep(time.Until(wait.until)) //nolint:forbidigo // virtual time
 		wait.until = time.Time{}
-	}
-	if _, isSecret := into.(*corev1.Secret); isSecret {
-		return k.api.read(ref{kindOf(into), key.Name}, into)
 	}
 	return k.cache.Get(ctx, key, into, options...)
 }
@@ -234,7 +244,8 @@ func (k *kubeClient) write(ctx context.Context, verb string, object client.Objec
 		if !isObject {
 			return errReplyLost
 		}
-		return cmp.Or(k.api.write(unseen, func() error { return do(unseen) }), errReplyLost)
+		_ = k.api.write(unseen, func() error { return do(unseen) })
+		return errReplyLost
 	}
 	err = k.api.write(object, func() error { return do(object) })
 	if apierrors.IsConflict(err) {

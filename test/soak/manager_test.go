@@ -25,7 +25,6 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/controllers"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/act"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/observe"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
 
 // item is an object that a controller has to look at.
@@ -69,20 +68,17 @@ func (s *simulation) startManager() {
 	}
 	kube := &kubeClient{api: s.api, cache: p.cache, gate: s.gate}
 	log := s.logger()
-	waker := observe.NewWaker()
-	registry := pve.NewRegistry(pve.RegistryOptions{OnVMChange: waker.VMChanged, OnTaskDone: waker.TaskDone})
-	options := pve.Options{Logger: log, Transport: &wire{sim: s}, Draw: s.draw}
-	observer := &observe.Observer{
-		Client: kube, Secrets: kube, Regions: observe.NewRegions(kube, registry, options),
-		Ledger: observe.NewLedger(kube), Memory: observe.NewMemory(clock.RealClock{}), Waker: waker, Clock: clock.RealClock{},
-	}
-	_ = waker.Start(ctx, p.queue)
-	events := controllers.EventRecorder{Recorder: recorder{s}}
-	p.machines = &controllers.MachineReconciler{Client: kube, Observer: observer, Events: events, Actor: &act.Actor{
-		Client: kube, Regions: observer.Regions, Ledger: observer.Ledger, Memory: observer.Memory, NewUUID: s.newUUID,
-	}}
+	observer, polling, err := observe.New(observe.Options{
+		Client: kube, Secrets: &uncached{api: s.api}, Clock: clock.RealClock{}, Logger: log, Transport: &wire{sim: s}, Draw: s.draw,
+	})
+	s.must(err)
+	_ = observer.Waker.Start(ctx, p.queue)
+	events := controllers.EventRecorder{Recorder: recorder{s, p}}
+	actor := act.New(kube, observer)
+	actor.NewUUID = s.newUUID
+	p.machines = &controllers.MachineReconciler{Client: kube, Observer: observer, Events: events, Actor: actor}
 	p.clusters = &controllers.ClusterReconciler{Client: kube, Observer: observer, Events: events}
-	go func() { _ = registry.Start(ctx) }()
+	go func() { _ = polling.Start(ctx) }()
 	s.manager = p
 	s.trace.add("manager", "process %d starts, %d objects at a time", p.number, p.most)
 	s.resync(p)
@@ -281,10 +277,16 @@ func (s *simulation) observed(p *process, name ref, object client.Object, before
 }
 
 // recorder takes the controllers' events.
-type recorder struct{ *simulation }
+type recorder struct {
+	*simulation
+	process *process
+}
 
 // Eventf implements events.EventRecorder.
 func (r recorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	if r.process.ctx.Err() != nil {
+		return // what the dead say comes in any order
+	}
 	name := ""
 	if object, ok := regarding.(client.Object); ok {
 		name = object.GetName()

@@ -30,17 +30,19 @@ type simulation struct {
 	agenda  []event
 	events  int
 
-	setting   setting
-	world     *pvesim.World
-	api       *apiServer
-	machines  map[string]*machine
-	created   int
-	token     pvesim.Token
-	root      pvesim.Token
-	tokens    int
-	manager   *process
-	processes int
-	sentinels map[proxmox.VMID]string
+	setting  setting
+	world    *pvesim.World
+	api      *apiServer
+	machines map[string]*machine
+	created  int
+	token    pvesim.Token
+	// ticket is root's login.
+	ticket, csrf string
+	ticketAt     time.Time
+	tokens       int
+	manager      *process
+	processes    int
+	sentinels    map[proxmox.VMID]string
 	// lost are the hosts whose API cannot be reached, heal undoes what was done to hosts.
 	lost map[proxmox.NodeName]bool
 	heal []func()

@@ -8,6 +8,7 @@ package soak_test
 import (
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"runtime"
 	"strings"
@@ -120,10 +121,29 @@ func (s *simulation) calmDown() {
 	if s.manager == nil {
 		s.startManager()
 	}
-	s.run(time.Now().Add(time.Minute))
+	s.run(time.Now().Add(3 * time.Minute))
+	s.repair()
+}
+
+// repair is what an administrator does who reads the conditions: what a worker left that died is unlocked, or removed if it was
+// being made, VMs are not protected any more, and a VM whose deletion went half way is deleted.
+func (s *simulation) repair() {
 	for _, vm := range s.world.VMs() {
-		if vm.Config["protection"] == "1" || vm.Lock != "" {
-			s.admin("PUT", vmPath(vm)+"/config", map[string][]string{"protection": {"0"}})
+		owner := s.ownerOf(vm)
+		if owner == nil && vm.Lock != "clone" {
+			continue
+		}
+		switch {
+		case vm.Lock == "clone" || vm.Lock == "create":
+			s.admin("DELETE", vmPath(vm), url.Values{"skiplock": {"1"}, "destroy-unreferenced-disks": {"1"}})
+		case vm.Lock != "":
+			s.admin("PUT", vmPath(vm)+"/config", url.Values{"delete": {"lock"}, "skiplock": {"1"}})
+		}
+		if vm.Config["protection"] == "1" {
+			s.admin("PUT", vmPath(vm)+"/config", url.Values{"protection": {"0"}, "skiplock": {"1"}})
+		}
+		if owner != nil && owner.destroyed {
+			s.destroy(vm)
 		}
 	}
 }
@@ -158,6 +178,7 @@ func (s *simulation) end() {
 	}
 	s.settle()
 	s.world.Close()
+	time.Sleep(time.Hour) //nolint:forbidigo // virtual time, in which the last goroutines end
 }
 
 // TestASeedRepeats plays a seed twice.

@@ -169,9 +169,17 @@ func (s *simulation) unsettled() []string {
 		}
 	}
 	for _, finding := range s.world.Findings() {
+		if finding.Kind == pvesim.OrphanSeed && s.isKept(finding) {
+			continue
+		}
 		found = append(found, string(finding.Kind)+": "+finding.Text)
 	}
 	return found
+}
+
+// isKept tells whether a seed goes with its machine, whose VM was deleted by somebody else.
+func (s *simulation) isKept(finding pvesim.Finding) bool {
+	return slices.ContainsFunc(s.living(), func(m *machine) bool { return m.vanished && strings.Contains(finding.Object+finding.Text, m.uuid) })
 }
 
 func (s *simulation) unsettledMachine(m *machine) string {
