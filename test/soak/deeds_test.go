@@ -197,9 +197,10 @@ func (s *simulation) holdLock(vm pvesim.VM) {
 	s.undoLater(release)
 }
 
+// migrate leaves out clones that are not configured yet: their seed is on the node that they were made on.
 func (s *simulation) migrate(vm pvesim.VM) {
 	node, found := s.anyNode()
-	if !found {
+	if !found || vmconfig.Config(vm.Config).SMBIOSUUID() != proxmox.SMBIOSUUID(s.ownerOf(vm).uuid) {
 		return
 	}
 	form := url.Values{"target": {string(node)}, "with-local-disks": {"1"}}
