@@ -141,6 +141,9 @@ func (s *simulation) repair() {
 		if owner == nil && vm.Lock != "clone" {
 			continue
 		}
+		if vm.HAState == "error" {
+			s.admin("PUT", fmt.Sprintf("/cluster/ha/resources/vm:%d", vm.VMID), url.Values{"state": {"disabled"}})
+		}
 		switch {
 		case vm.Lock == "clone" || vm.Lock == "create":
 			s.admin("DELETE", vmPath(vm), url.Values{"skiplock": {"1"}, "destroy-unreferenced-disks": {"1"}})
