@@ -60,15 +60,17 @@ test-unit: ## Run the tests of the root module with the race detector, some of t
 	echo "==> testing the root module with the race detector (the first run compiles its dependencies)"; \
 	KUBEBUILDER_ASSETS="$$assets" CGO_ENABLED=1 go test -race -timeout $(UNIT_TIMEOUT) $(TEST_FLAGS) ./...
 
-# make soak SEED=1234 SEEDS=1 repeats the run of a seed; SOAK_FLAGS=-soak.trace shows all of it.
+# make soak SEED=1234 SEEDS=1 repeats the run of a seed; SOAK_FLAGS=-soak.trace shows all of it. No seed is begun after
+# SOAK_TIME, for example 10m.
 SEED ?= 1
 SEEDS ?= 10000
+SOAK_TIME ?= 0
 SOAK_FLAGS ?=
 
 .PHONY: soak
 soak: ## Run the crash campaign: $$SEEDS drawn lives of clusters from $$SEED on, in virtual time (10,000 take about an hour on 2 cores)
 	$(call say,running $(SEEDS) seeds from $(SEED) on)
-	@go test -count=1 -timeout 0 -v -run TestCampaign ./test/soak -args -soak.seed $(SEED) -soak.seeds $(SEEDS) -soak.time 0 $(SOAK_FLAGS) \
+	@go test -count=1 -timeout 0 -v -run TestCampaign ./test/soak -args -soak.seed $(SEED) -soak.seeds $(SEEDS) -soak.time $(SOAK_TIME) $(SOAK_FLAGS) \
 		| grep -v "^=== \|^ *--- PASS"
 
 .PHONY: contract

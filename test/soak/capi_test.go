@@ -102,6 +102,7 @@ func (s *simulation) addMachine(name string) {
 			APIGroup: v1beta1.GroupVersion.Group, Kind: machineKind, Name: name,
 		}},
 	}
+	s.begin(name)
 	s.must(s.api.create(owner))
 	s.must(s.api.create(&v1beta1.ProxmoxMachine{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: clusterLabels(), OwnerReferences: []metav1.OwnerReference{{

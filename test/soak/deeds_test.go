@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,19 +30,28 @@ type deed struct {
 
 func (s *simulation) deeds() []deed {
 	return []deed{
-		{"create", 10, s.create}, {"scale up", 3, func() { s.create(); s.create(); s.create() }},
-		{"delete", 8, s.deleteOne}, {"replace", 3, func() { s.deleteOne(); s.create() }},
-		{"crash", 4, s.crashNow}, {"wipe a status", 4, s.wipeStatus}, {"restore a backup", 1, s.restoreBackup}, {"rotate the token", 2, s.rotate},
+		{"create", 10, s.create},
+		{"scale up", 3, func() { s.create(); s.create(); s.create() }},
+		{"delete", 8, s.deleteOne},
+		{"replace", 3, func() { s.deleteOne(); s.create() }},
+		{"crash", 4, s.crashNow},
+		{"wipe a status", 4, s.wipeStatus},
+		{"restore a backup", 1, s.restoreBackup},
+		{"rotate the token", 2, s.rotate},
 		{"admin: kill QEMU", 3, s.onVM(func(vm pvesim.VM) { s.world.Kill(vm.VMID) })},
 		{"admin: stop", 3, s.onVM(func(vm pvesim.VM) { s.admin("POST", vmPath(vm)+"/status/stop", nil) })},
 		{"admin: start", 2, s.onVM(func(vm pvesim.VM) { s.admin("POST", vmPath(vm)+"/status/start", nil) })},
-		{"admin: delete the VM", 3, s.onVM(s.destroy)}, {"admin: edit the VM", 4, s.onVM(s.unmark)},
+		{"admin: delete the VM", 3, s.onVM(s.destroy)},
+		{"admin: edit the VM", 4, s.onVM(s.unmark)},
 		{"admin: protect", 2, s.onVM(func(vm pvesim.VM) { s.admin("PUT", vmPath(vm)+"/config", url.Values{"protection": {"1"}}) })},
-		{"admin: snapshot", 2, s.onVM(s.snapshot)}, {"admin: hold the lock", 2, s.onVM(s.holdLock)},
+		{"admin: snapshot", 2, s.onVM(s.snapshot)},
+		{"admin: hold the lock", 2, s.onVM(s.holdLock)},
 		{"admin: HA", 2, s.onVM(func(vm pvesim.VM) {
 			s.admin("POST", "/cluster/ha/resources", url.Values{"sid": {fmt.Sprintf("vm:%d", vm.VMID)}, "state": {"started"}})
 		})},
-		{"admin: migrate", 5, s.onVM(s.migrate)}, {"admin: take a VMID", 3, s.thief}, {"a worker dies", 3, s.killWorker},
+		{"admin: migrate", 5, s.onVM(s.migrate)},
+		{"admin: take a VMID", 3, s.thief},
+		{"a worker dies", 3, s.killWorker},
 		{"a host goes down", 3, s.onNode(s.world.StopNode, s.world.StartNode)},
 		{"a host is cut off", 2, s.onNode(s.world.CutLink, s.world.MendLink)},
 		{"quorum is lost", 1, func() {
@@ -64,7 +74,7 @@ func (s *simulation) act() {
 	drawn := s.random.IntN(total)
 	for _, d := range deeds {
 		if drawn -= d.weight; drawn < 0 {
-			s.figures.deeds[d.name]++
+			s.note(d)
 			s.trace.add("deed", "%s", d.name)
 			d.do()
 			s.settle()
@@ -72,6 +82,16 @@ func (s *simulation) act() {
 			return
 		}
 	}
+}
+
+// note counts a deed.
+func (s *simulation) note(d deed) {
+	if slices.Contains([]string{"create", "scale up", "delete", "replace"}, d.name) {
+		s.figures.wishes[d.name]++
+		return
+	}
+	s.figures.deeds[d.name]++
+	s.trouble()
 }
 
 // create makes a Machine, now and then one with the name of one that is gone.
@@ -134,7 +154,7 @@ func (s *simulation) rotate() {
 		s.must(s.api.update(secret))
 	}
 	user, name, _ := strings.Cut(old.ID, "!")
-	s.after(s.upTo(time.Minute), func() { s.admin("DELETE", "/access/users/"+user+"/token/"+name, nil) })
+	s.after(s.upTo(time.Minute), func() { s.trouble(); s.admin("DELETE", "/access/users/"+user+"/token/"+name, nil) })
 }
 
 func (s *simulation) newToken() {
@@ -258,9 +278,12 @@ func (s *simulation) freeze() {
 // undoLater undoes something after a while, or when the run is to calm down.
 func (s *simulation) undoLater(undo func()) {
 	done := false
+	s.unmended++
 	once := func() {
 		if !done {
 			done = true
+			s.unmended--
+			s.trouble()
 			s.trace.add("admin", "undoes")
 			undo()
 		}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-
-	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
 // kind tells what a ticket waits for.
@@ -32,8 +30,6 @@ const (
 // verdict is how a ticket goes on.
 type verdict struct {
 	fate fate
-	// fault strikes a request to Proxmox VE.
-	fault *pvesim.Fault
 }
 
 // ticket is a goroutine of a manager that waits to be let on.

@@ -281,7 +281,7 @@ func (k *kubeClient) patch(ctx context.Context, object client.Object, patch clie
 	if err != nil {
 		return err
 	}
-	return k.write(ctx, "patch "+part.String()+"of", object, func(object client.Object) error { return k.api.store.patch(object, data, part) })
+	return k.write(ctx, "patch "+part.String()+"of", object, func(object client.Object) error { return k.api.patch(object, data, part) })
 }
 
 // Delete implements client.Writer.

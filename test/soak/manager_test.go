@@ -120,6 +120,7 @@ func (s *simulation) kill(p *process) {
 			delay := time.Duration(s.random.Int64N(int64(lateArrival)))
 			s.after(delay, func() {
 				s.trace.add("manager", "the request of the dead arrives: %s", t.label)
+				s.trouble()
 				go t.resend()
 			})
 		}

@@ -46,6 +46,10 @@ type simulation struct {
 	// lost are the hosts whose API cannot be reached, heal undoes what was done to hosts.
 	lost map[proxmox.NodeName]bool
 	heal []func()
+	// unmended is how much of that still lasts, troubles how often something went wrong.
+	unmended, troubles int
+	// begun are the machines that are not Ready yet.
+	begun map[string]*begun
 	// lastTask is the last one that was started.
 	lastTask proxmox.UPID
 	// calm says that nothing is made to go wrong any more.
@@ -62,15 +66,15 @@ type simulation struct {
 
 // setting is what the seed has drawn for the whole run.
 type setting struct {
-	version          pvesim.Version
-	nodes, deeds     int
-	template         pvesim.TemplateSpec
-	seedStorage      string
-	pveFaults        int // of a thousand requests
-	kubeFaults       int // of a thousand writes
-	crashes          int // of ten thousand steps
-	slowCache        time.Duration
-	slowIPAM, slowLB time.Duration
+	version      pvesim.Version
+	nodes, deeds int
+	template     pvesim.TemplateSpec
+	seedStorage  string
+	pveFaults    int // of a thousand requests
+	kubeFaults   int // of a thousand writes
+	crashes      int // of ten thousand steps
+	slowCache    time.Duration
+	slowIPAM     time.Duration
 }
 
 // event is something that happens at a time.
@@ -86,6 +90,7 @@ func newSimulation(t *testing.T, seed uint64) (*simulation, error) {
 	s := &simulation{
 		ctx: t.Context(), seed: seed, random: rand.New(rand.NewPCG(seed, 1)), drawn: rand.New(rand.NewPCG(seed, 2)), trace: &trace{start: time.Now()},
 		figures: newFigures(), gate: newGate(), machines: map[string]*machine{}, sentinels: map[proxmox.VMID]string{}, lost: map[proxmox.NodeName]bool{},
+		begun: map[string]*begun{},
 	}
 	s.setting = s.drawSetting()
 	s.trace.add("seed", "%d: %+v", seed, s.setting)
@@ -218,7 +223,8 @@ func (s *simulation) letOn(t *ticket) {
 		v := verdict{}
 		if !s.calm && s.random.IntN(1000) < s.setting.kubeFaults {
 			v.fate = []fate{conflicts, refused, replyLost}[s.random.IntN(3)]
-			s.figures.faults["kubernetes "+v.fate.String()]++
+			s.figures.unwritten[v.fate.String()]++
+			s.trouble()
 		}
 		s.trace.add("kube", "%s%s", t.label, v.fate.note())
 		s.gate.let(t, v)
@@ -242,7 +248,8 @@ func (s *simulation) letRequest(t *ticket) {
 	s.settle()
 	if name != "" {
 		if s.world.Faults()[0].Struck > 0 {
-			s.figures.faults["proxmox "+name]++
+			s.figures.struck[name]++
+			s.trouble()
 		}
 		s.world.ClearFaults()
 	}
@@ -288,6 +295,7 @@ func (f fate) note() string {
 // crash kills the manager; the next one starts soon.
 func (s *simulation) crash() {
 	s.figures.crashes++
+	s.trouble()
 	s.trace.add("manager", "process %d is killed", s.manager.number)
 	s.kill(s.manager)
 	s.after(s.upTo(20*time.Second), func() {

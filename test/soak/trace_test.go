@@ -2,8 +2,6 @@ package soak_test
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,52 +26,4 @@ func (t *trace) tail(n int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.Join(t.lines[max(0, len(t.lines)-n):], "\n")
-}
-
-// figures count what runs came to.
-type figures struct {
-	mu                                sync.Mutex
-	seeds, crashes, violations, steps int
-	virtual                           time.Duration
-	calls, faults, deeds              map[string]int
-}
-
-func newFigures() *figures {
-	return &figures{calls: map[string]int{}, faults: map[string]int{}, deeds: map[string]int{}}
-}
-
-// merge adds the figures of another.
-func (f *figures) merge(other *figures) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.seeds, f.crashes, f.violations, f.steps = f.seeds+other.seeds, f.crashes+other.crashes, f.violations+other.violations, f.steps+other.steps
-	f.virtual += other.virtual
-	for into, from := range map[*map[string]int]map[string]int{&f.calls: other.calls, &f.faults: other.faults, &f.deeds: other.deeds} {
-		for key, n := range from {
-			(*into)[key] += n
-		}
-	}
-}
-
-// String is what is printed at the end.
-func (f *figures) String() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var out strings.Builder
-	fmt.Fprintf(&out, "seeds %d, virtual hours %.1f, steps %d, crashes of the manager %d, violations %d\n",
-		f.seeds, f.virtual.Hours(), f.steps, f.crashes, f.violations)
-	for _, part := range []struct {
-		title  string
-		counts map[string]int
-	}{{"requests to Proxmox VE", f.calls}, {"faults injected", f.faults}, {"deeds", f.deeds}} {
-		total := 0
-		for _, n := range part.counts {
-			total += n
-		}
-		fmt.Fprintf(&out, "%s: %d\n", part.title, total)
-		for _, key := range slices.Sorted(maps.Keys(part.counts)) {
-			fmt.Fprintf(&out, "  %8d  %s\n", part.counts[key], key)
-		}
-	}
-	return out.String()
 }

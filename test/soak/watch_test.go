@@ -9,13 +9,12 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
@@ -119,6 +118,7 @@ func (s *simulation) watchObject(_, after client.Object) {
 	if m.providerID != "" && m.providerID != object.Spec.ProviderID {
 		s.violate("the providerID of %s changes from %s to %q", m.name, m.providerID, object.Spec.ProviderID)
 	}
+	s.ready(object)
 	m.uuid, m.providerID = object.Spec.Reservation.UUID, object.Spec.ProviderID
 }
 
@@ -126,9 +126,7 @@ var targetVM = regexp.MustCompile(`^/nodes/[^/]+/qemu/(\d+)`)
 
 // witness checks each request of the controllers at the moment when it arrives.
 func (s *simulation) witness(c call) {
-	s.mu.Lock()
-	s.figures.calls[c.endpoint()]++
-	s.mu.Unlock()
+	s.count(c)
 	if c.method == http.MethodGet || strings.HasSuffix(c.path, "/clone") {
 		return
 	}

@@ -108,21 +108,23 @@ func (c call) String() string {
 
 func (c call) uploads() bool { return strings.HasSuffix(c.path, "/upload") }
 
-var (
-	inNode    = regexp.MustCompile(`^/nodes/[^/]+`)
-	inVM      = regexp.MustCompile(`/qemu/\d+`)
-	inTask    = regexp.MustCompile(`/tasks/.*`)
-	inContent = regexp.MustCompile(`/storage/([^/]+)(/content/.*)?`)
-)
+// patterns replace what differs between calls to one endpoint.
+var patterns = []struct {
+	in *regexp.Regexp
+	by string
+}{
+	{regexp.MustCompile(`^/nodes/[^/]+`), "/nodes/{node}"},
+	{regexp.MustCompile(`/qemu/\d+`), "/qemu/{vmid}"},
+	{regexp.MustCompile(`/tasks/.*`), "/tasks/{upid}/status"},
+	{regexp.MustCompile(`/storage/[^/]+`), "/storage/{storage}"},
+	{regexp.MustCompile(`/content/.*`), "/content/{volume}"},
+}
 
 // endpoint is the pattern of the call's path.
 func (c call) endpoint() string {
-	path := inNode.ReplaceAllString(c.path, "/nodes/{node}")
-	path = inTask.ReplaceAllString(inVM.ReplaceAllString(path, "/qemu/{vmid}"), "/tasks/{upid}/status")
-	if match := inContent.FindStringSubmatch(path); match != nil && match[2] != "" {
-		path = path[:strings.Index(path, "/storage/")] + "/storage/{storage}/content/{volume}"
-	} else if match != nil {
-		path = strings.Replace(path, "/storage/"+match[1], "/storage/{storage}", 1)
+	path := c.path
+	for _, pattern := range patterns {
+		path = pattern.in.ReplaceAllString(path, pattern.by)
 	}
 	return c.method + " " + path
 }
