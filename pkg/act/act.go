@@ -89,6 +89,9 @@ func (a *Actor) reserve(ctx context.Context, subject observe.MachineSubject, act
 	before := subject.ProxmoxMachine.Spec.Reservation
 	left := a.Ledger.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, before)
 	a.Memory.Reserved(proxmox.SMBIOSUUID(reservation.UUID))
+	if before.UUID == "" {
+		a.Memory.Drawn(proxmox.SMBIOSUUID(reservation.UUID))
+	}
 	err = a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.Reservation = reservation })
 	if err != nil {
 		a.Ledger.Return(subject.Key())
@@ -146,7 +149,9 @@ func (a *Actor) remember(identity proxmox.SMBIOSUUID, action plan.Action, err er
 	case plan.Clone:
 		a.Memory.Changed(identity)
 		a.Memory.Cloned(identity, err)
-	case plan.UploadSeed, plan.DeleteSeed, plan.WithdrawSeed:
+	case plan.UploadSeed:
+		a.Memory.Uploaded(identity, err)
+	case plan.DeleteSeed, plan.WithdrawSeed:
 		// of a storage, not of the VM
 	case plan.Start:
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +15,6 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
@@ -114,8 +112,8 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 	if err == nil {
 		machine.VM, err = o.vm(ctx, cluster, subject, machine.Task)
 	}
-	if err == nil && o.seedIsUnknown(subject, machine) {
-		machine.SeedVolume, err = seedVolume(ctx, cluster, machine)
+	if err == nil {
+		err = o.addSeed(ctx, cluster, subject, machine)
 	}
 	if err == nil {
 		err = o.addCloning(ctx, cluster, subject, machine)
@@ -139,30 +137,6 @@ func refused(cluster *pve.Cluster) error {
 	return nil
 }
 
-// seedIsUnknown reports whether only a look at the storage tells if the seed is there: the machine is on its way, or going,
-// and nothing is known of a task, as after a restore.
-func (o *Observer) seedIsUnknown(subject MachineSubject, machine *plan.Machine) bool {
-	certain := machine.VM.Presence == plan.PresenceAbsent || machine.VM.Presence == plan.PresenceOurs
-	certain = certain && machine.SeedHost == plan.HostUp
-	needed := machine.Spec.ProviderID == "" || machine.Deleting || subject.seedInUse()
-	return certain && needed && machine.Task.State == plan.TaskNone && !machine.SeedRemoved && !o.Memory.isUntouched(subject.uuid())
-}
-
-// seedVolume looks for the seed on its storage.
-func seedVolume(ctx context.Context, cluster *pve.Cluster, machine *plan.Machine) (plan.SeedVolume, error) {
-	reservation := machine.Spec.Reservation
-	storage := proxmox.StorageID(reservation.SeedStorage)
-	volumes, err := cluster.StorageContent(ctx, machine.SeedNode, storage, "iso")
-	if err != nil {
-		return plan.SeedNotLookedAt, err
-	}
-	wanted := vmconfig.SeedVolume(storage, proxmox.SMBIOSUUID(reservation.UUID))
-	if slices.ContainsFunc(volumes, func(volume pve.Volume) bool { return volume.ID == wanted }) {
-		return plan.SeedStored, nil
-	}
-	return plan.SeedAbsent, nil
-}
-
 // task observes the task that was started last. One that the tracker does not know, after a restart, is followed again. The
 // error says that the region does not tell how far the task is.
 func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task, error) {
@@ -172,6 +146,9 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 		return plan.Task{}, nil
 	}
 	task := plan.Task{UPID: upid, Type: id.Type, State: plan.TaskRunning}
+	if task.RemovesSeed() && o.Memory.isUploadLostSince(subject.uuid()) {
+		return plan.Task{}, nil // it may be there again
+	}
 	if age, ended := o.Memory.endedAgo(subject.uuid(), upid); ended {
 		task.State, task.Age = plan.TaskSucceeded, age
 		return task, nil

@@ -58,6 +58,7 @@ type recollection struct {
 	leave string
 	// withdrawn says that the seed was deleted from the host that is left.
 	withdrawn bool
+	uploads   uploads
 	// errors counts the passes in a row that an error of Proxmox VE ended.
 	errors int
 }
@@ -74,14 +75,14 @@ func (m *Memory) with(uuid proxmox.SMBIOSUUID, do func(*recollection)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.vms[uuid] == nil {
-		m.vms[uuid] = &recollection{}
+		m.vms[uuid] = &recollection{uploads: uploads{until: m.started.Add(lateAfter)}}
 	}
 	do(m.vms[uuid])
 }
 
 // Reserved says that a free VMID was reserved for the VM and that nothing was sent about it yet.
 func (m *Memory) Reserved(uuid proxmox.SMBIOSUUID) {
-	m.with(uuid, func(r *recollection) { *r = recollection{untouched: true, reserved: true} })
+	m.with(uuid, func(r *recollection) { *r = recollection{untouched: true, reserved: true, uploads: r.uploads} })
 }
 
 // Touched says that a request that may have made the VM is about to be sent.
@@ -138,7 +139,7 @@ func (m *Memory) mayComeLate(uuid proxmox.SMBIOSUUID) (late bool) {
 
 // Started says that a task was started for the VM.
 func (m *Memory) Started(uuid proxmox.SMBIOSUUID, task proxmox.UPID) {
-	m.with(uuid, func(r *recollection) { r.task = task })
+	m.with(uuid, func(r *recollection) { r.task, r.uploads.lostLast = task, false })
 }
 
 func (m *Memory) lastTask(uuid proxmox.SMBIOSUUID) (task proxmox.UPID) {
@@ -233,6 +234,12 @@ func (m *Memory) Went(uuid proxmox.SMBIOSUUID) {
 	if known := m.vms[uuid]; known != nil { // after the last step it is forgotten, and stays so
 		known.errors = 0
 	}
+}
+
+// hasErred reports whether an error of Proxmox VE ended the last pass.
+func (m *Memory) hasErred(uuid proxmox.SMBIOSUUID) (erred bool) {
+	m.with(uuid, func(r *recollection) { erred = r.errors > 0 })
+	return erred
 }
 
 // Forget drops what is remembered of a VM that is gone.

@@ -60,7 +60,7 @@ func relocate(m Machine) Decision {
 		}
 	case m.Task.State == TaskRunning:
 		return Wait{Reason: taskReason(m.Task)}
-	case m.SeedVolume != SeedAbsent && (m.Task.State != TaskSucceeded || !m.Task.RemovesSeed()):
+	case !m.SeedIsGone():
 		return withdrawSeed(m)
 	}
 	after := reservationAt(choice)
@@ -80,10 +80,13 @@ func reservationAt(choice placement.Choice) v1beta1.Reservation {
 }
 
 func withdrawSeed(m Machine) Decision {
+	if wait := awaitUpload(m); wait != nil {
+		return wait
+	}
 	vm := virtualMachine(m)
 	vm.Node = proxmox.NodeName(m.Spec.Reservation.Node)
 	return Do{
-		WithdrawSeed{VM: vm, Volume: vmconfig.SeedVolume(proxmox.StorageID(m.Spec.Reservation.SeedStorage), vm.UUID)},
+		WithdrawSeed{VM: vm, Volume: seedVolume(m)},
 		Reason{Relocating, fmt.Sprintf("leaving %s, where VM %d could not be cloned (%s): deleting the seed ISO from %s there",
 			vm.Node, vm.ID, m.CloneTrouble.Leave, m.Spec.Reservation.SeedStorage)},
 	}

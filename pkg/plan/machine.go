@@ -17,6 +17,9 @@ const lookAgain = 15 * time.Second
 // claimsAgain bounds waits for addresses: with a watch filter, claims and addresses may not wake us.
 const claimsAgain = time.Minute
 
+// seedAgain bounds the wait for the seed when the answer to its upload was lost.
+const seedAgain = 5 * time.Second
+
 // slotAgain bounds waits for a clone slot, which wakes its waiters when it comes free.
 const slotAgain = time.Minute
 
@@ -62,7 +65,6 @@ func taskReason(task Task) Reason {
 		"imgdel":    {RemovingSeed, "deleting the seed ISO"},
 
 		"qmshutdown": {ShuttingDown, "waiting for the guest to shut the VM down"},
-		"hashutdown": {ShuttingDown, "asking the HA manager to shut the VM down"},
 		"hastop":     {Stopping, "asking the HA manager to stop the VM"},
 	}
 	if reason, known := codes[task.Type]; known {
@@ -182,6 +184,11 @@ func upload(m Machine) Decision {
 	if m.VM.Power == PowerRunning || m.Spec.ProviderID != "" || seedUploaded(m) {
 		return nil
 	}
+	if m.Uploads == UploadLost {
+		return Wait{Reason: Reason{UploadingSeed, fmt.Sprintf(
+			"the answer to the upload of the seed ISO to %s of %s was lost: it is looked for there, and uploaded again after two minutes",
+			m.Spec.Reservation.SeedStorage, m.Spec.Reservation.Node)}, After: seedAgain}
+	}
 	vm := virtualMachine(m)
 	config := network.NewConfig(vm.UUID, m.Spec.Network, m.Addresses.Bound)
 	seed, err := cloudinit.NewSeed(m.Name, vm.UUID, config, m.Bootstrap.UserData)
@@ -195,10 +202,13 @@ func upload(m Machine) Decision {
 	}
 }
 
-// seedUploaded reports whether the seed is known to be on its storage: a drive has it, or it was seen there, or it was the
+// seedUploaded reports whether the seed is known to be on its storage: it was seen there, or a drive has it, or it was the
 // first step of a VM that is past it, or the last task put it there.
 func seedUploaded(m Machine) bool {
-	return vmconfig.HasSeed(m.VM.Config) || m.SeedVolume == SeedStored || m.Task.State == TaskSucceeded && (m.Task.Type == "imgcopy" || m.Task.Type == "qmclone")
+	if m.SeedVolume != SeedNotLookedAt {
+		return m.SeedVolume == SeedStored
+	}
+	return vmconfig.HasSeed(m.VM.Config) || m.Task.State == TaskSucceeded && m.Task.PutsSeed()
 }
 
 // halt stops a VM that was started by another before it was configured: it booted without its bootstrap data, and with the
@@ -229,7 +239,7 @@ func desired(m Machine) vmconfig.Desired {
 	uuid := proxmox.SMBIOSUUID(m.Spec.Reservation.UUID)
 	return vmconfig.Desired{
 		UUID: uuid, Name: m.Name, CPU: m.Spec.CPU, Memory: m.Spec.Memory, Network: m.Spec.Network,
-		Seed: vmconfig.SeedVolume(proxmox.StorageID(m.Spec.Reservation.SeedStorage), uuid),
+		Seed: seedVolume(m),
 	}
 }
 
@@ -277,7 +287,9 @@ func removeSeed(m Machine) Decision {
 	return deleteSeed(m)
 }
 
-// SeedIsGone reports whether the seed is known to be gone: seen to be so, now or before, or by the task that removed it.
+// SeedIsGone reports whether the seed is known to be gone, and to stay so: seen to be so, now or before, or by the task that
+// removed it.
 func (m Machine) SeedIsGone() bool {
-	return m.SeedRemoved || m.SeedVolume == SeedAbsent && !vmconfig.HasSeed(m.VM.Config) || m.Task.State == TaskSucceeded && m.Task.RemovesSeed()
+	seen := m.SeedVolume == SeedAbsent && !vmconfig.HasSeed(m.VM.Config) || m.Task.State == TaskSucceeded && m.Task.RemovesSeed()
+	return m.SeedRemoved || m.Uploads == UploadsKnown && seen
 }

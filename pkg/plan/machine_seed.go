@@ -24,10 +24,23 @@ func deleteSeed(m Machine) Decision {
 		return Wait{Reason: Reason{HostDown, fmt.Sprintf("the seed ISO %s of VM %d is on %s, which is offline: %s",
 			seedVolume(m), m.Spec.Reservation.VMID, node, bringBack(m, node))}, After: lookAgain}
 	}
+	if wait := awaitUpload(m); wait != nil {
+		return wait
+	}
 	vm := virtualMachine(m)
 	vm.Node = node
 	return Do{
 		DeleteSeed{VM: vm, Volume: seedVolume(m)},
 		Reason{RemovingSeed, fmt.Sprintf("deleting the seed ISO from %s of %s", m.Spec.Reservation.SeedStorage, node)},
 	}
+}
+
+// awaitUpload waits until no upload can put the seed back that is about to be deleted.
+func awaitUpload(m Machine) Decision {
+	if m.Uploads == UploadsKnown {
+		return nil
+	}
+	return Wait{Reason: Reason{RemovingSeed, fmt.Sprintf(
+		"the seed ISO is deleted from %s of %s once no upload whose answer was lost can put it back: for two minutes Proxmox VE may",
+		m.Spec.Reservation.SeedStorage, seedNode(m))}, After: lookAgain}
 }

@@ -32,6 +32,8 @@ type Machine struct {
 	SeedRemoved bool
 	// SeedVolume is what a look at the seed's storage showed. It is looked at only when no task tells.
 	SeedVolume SeedVolume
+	// Uploads is whether uploads of the seed are on their way that nobody knows the end of.
+	Uploads Uploads
 	// SeedNode is the node that the seed's storage is reached through; empty for the reserved one.
 	SeedNode proxmox.NodeName
 	// SeedHost is whether that node is up.
@@ -105,6 +107,19 @@ const (
 	SeedAbsent
 )
 
+// Uploads is whether an upload of the seed may still put it on its storage, although no task of it is known.
+type Uploads int
+
+// What is known of uploads.
+const (
+	// UploadsKnown: all that were sent have a task, or have ended.
+	UploadsKnown Uploads = iota
+	// UploadsUnknown: a process before this one may have sent one.
+	UploadsUnknown
+	// UploadLost: the answer to one was lost.
+	UploadLost
+)
+
 // TaskState is how far a Proxmox VE task is.
 type TaskState int
 
@@ -131,6 +146,9 @@ type Task struct {
 	Age time.Duration
 }
 
+// PutsSeed reports whether the task uploads the seed ISO, or comes after that.
+func (t Task) PutsSeed() bool { return t.Type == "imgcopy" || t.Type == "qmclone" }
+
 // RemovesSeed reports whether the task deletes the seed ISO, which touches no VM.
 func (t Task) RemovesSeed() bool { return t.Type == "imgdel" }
 
@@ -144,7 +162,7 @@ func (t Task) TurnsOn() bool { return t.Type == "qmstart" || t.Type == "hastart"
 
 // TurnsOff reports whether the task stops the VM or shuts it down, or has that done: the HA manager is asked for both by hastop.
 func (t Task) TurnsOff() bool {
-	return t.Type == "qmshutdown" || t.Type == "qmstop" || t.Type == "hastop" || t.Type == "hashutdown"
+	return t.Type == "qmshutdown" || t.Type == "qmstop" || t.Type == "hastop"
 }
 
 // Presence says whether the reserved VM exists and is ours.

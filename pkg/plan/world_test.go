@@ -36,6 +36,7 @@ type world struct {
 	// failing are the hosts where a clone failed, leave is why the machine's host is to be left.
 	failing map[proxmox.NodeName]string
 	leave   string
+	lateUploads
 	// hampers is what keeps the VM from being worked on for now.
 	hampers
 	// trouble says how many more faults there will be.
@@ -70,7 +71,8 @@ var (
 func newWorld(t *rapid.T) *world {
 	w := &world{
 		t: t, spec: spec(), vms: map[proxmox.VMID]*guest{}, seeds: map[proxmox.NodeName]bool{}, failing: map[proxmox.NodeName]string{},
-		trouble: rapid.IntRange(0, 12).Draw(t, "trouble"),
+		lateUploads: lateUploads{landing: map[proxmox.NodeName]int{}},
+		trouble:     rapid.IntRange(0, 12).Draw(t, "trouble"),
 	}
 	w.sharedSeed = rapid.Bool().Draw(t, "the seed is on shared storage")
 	w.ha = rapid.Bool().Draw(t, "the HA manager looks after the VM")
@@ -115,6 +117,7 @@ func (w *world) observe() plan.Machine {
 	if w.spec.Reservation.UUID != "" {
 		m.VM = w.look()
 		m.SeedHost = w.seedHost()
+		w.lookForSeed(&m)
 	}
 	return m
 }
@@ -167,7 +170,8 @@ func (w *world) look() plan.VM {
 }
 
 // do executes an action. Like the real thing it may be refused, and it may be done without anybody learning of it.
-func (w *world) do(action plan.Action) error {
+func (w *world) do(action plan.Action) (err error) {
+	defer func() { w.refused = err != nil }()
 	if w.happens("the request is refused") || w.cannot(action) {
 		return errRefused
 	}
@@ -176,6 +180,9 @@ func (w *world) do(action plan.Action) error {
 		return err
 	}
 	lost := w.happens("the reply is lost")
+	if upload, is := action.(plan.UploadSeed); is && w.upload(upload, lost) {
+		return errNoReply
+	}
 	if job != nil {
 		w.drawn++
 		job.upid, job.rounds = proxmox.UPID(fmt.Sprintf("UPID:%d", w.drawn)), rapid.IntRange(0, 2).Draw(w.t, "rounds of "+job.kind)
@@ -361,6 +368,7 @@ func (w *world) deleteSeed(node proxmox.NodeName) *job {
 // pass lets time go by: jobs end, pools answer, nodes join, and things happen behind the machine's back.
 func (w *world) pass() {
 	w.task.RetryAfter = 0
+	w.landUploads()
 	for len(w.jobs) > 0 && w.jobs[0].rounds == 0 {
 		w.end(w.jobs[0])
 		w.jobs = w.jobs[1:]
@@ -378,6 +386,7 @@ func (w *world) pass() {
 	}
 	if w.happens("the status is wiped") {
 		w.task, w.status.seedRemoved, w.leave = plan.Task{}, false, ""
+		w.uploaded, w.doubt, w.unsure, w.several = true, lateRounds, true, false // by a new process that is not told of anything
 	}
 	switch id := proxmox.VMID(w.spec.Reservation.VMID); {
 	case reserved == nil && id != 0 && w.spec.ProviderID == "" && w.happens("somebody else takes the VMID"):
