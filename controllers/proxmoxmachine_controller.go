@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	capilog "sigs.k8s.io/cluster-api/util/log"
 	"sigs.k8s.io/cluster-api/util/patch"
-	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -63,10 +62,9 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, machine, v1beta1.MachineFinalizer); err != nil {
 		return ctrl.Result{}, err
 	}
-	if subject.Cluster != nil {
-		if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, subject.Cluster, machine); err != nil || isPaused || requeue {
-			return ctrl.Result{}, err
-		}
+	ends, unwritten := isPaused(ctx, r.Client, subject.Cluster, machine)
+	if ends {
+		return ctrl.Result{}, unwritten
 	}
 	helper, err := patch.NewHelper(machine, r.Client)
 	if err != nil {
@@ -74,7 +72,7 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	}
 	pass, before := status.MachinePass{}, machine.DeepCopy()
 	defer func() {
-		reterr = r.report(ctx, helper, subject, pass, reterr)
+		reterr = kerrors.NewAggregate([]error{unwritten, r.report(ctx, helper, subject, pass, reterr)})
 		r.Events.All(machine, status.MachineEvents(before, machine, pass))
 	}()
 	return r.run(ctx, subject, &pass)
