@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
@@ -138,9 +139,12 @@ type hostTrouble struct {
 // CloneFailed notes that a clone failed, by its task or, with an empty task, by the answer to its request. The host is given
 // up, for now, when it was the cause, or when too many of the VM's clones failed there.
 func (m *Memory) CloneFailed(uuid proxmox.SMBIOSUUID, failure CloneFailure) {
-	class := pve.ClassOf(failure.Err)
+	if pve.ClassOf(failure.Err) == pve.AlreadyExists {
+		m.foundTaken(uuid, failure.Task)
+		return
+	}
 	isHosts := pve.HostFault(failure.Err)
-	if class == pve.AlreadyExists || failure.Task == "" && !isHosts {
+	if failure.Task == "" && !isHosts {
 		return
 	}
 	leave := ""
@@ -160,6 +164,19 @@ func (m *Memory) CloneFailed(uuid proxmox.SMBIOSUUID, failure CloneFailure) {
 		defer m.mu.Unlock()
 		m.troubles[hostPlace{failure.PVE, failure.Node}] = hostTrouble{at: m.clock.Now(), text: leave}
 	}
+}
+
+// foundTaken notes that the task of a clone found its VMID taken, so that it made nothing, which counts once. Of an answer
+// that says so Cloned knows already.
+func (m *Memory) foundTaken(uuid proxmox.SMBIOSUUID, task proxmox.UPID) {
+	m.with(uuid, func(r *recollection) {
+		if task == "" || r.failedClone == task {
+			return
+		}
+		r.failedClone = task
+		r.clones--
+		r.anothers = r.reserved && r.clones == 0
+	})
 }
 
 // CloneFailure is how and where a clone failed.
@@ -182,7 +199,7 @@ func (f CloneFailure) text() string {
 	const most = 160
 	text := f.Err.Error()
 	if len(text) > most {
-		return text[:most] + "…"
+		return strings.ToValidUTF8(text[:most], "") + "…" // the cut may go through a character
 	}
 	return text
 }

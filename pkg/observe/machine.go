@@ -174,7 +174,6 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 	case pve.Failed:
 		task.State, task.Failure = plan.TaskFailed, outcome.ExitStatus
 		if id.Type == cloneTask {
-			o.Memory.cloneFailed(subject.uuid(), upid, outcome.Err)
 			o.Memory.CloneFailed(subject.uuid(), o.Ledger.FailureOf(subject, upid, outcome.Err))
 		}
 		task.RetryAfter = o.Memory.retryAfter(subject.uuid(), upid)

@@ -113,16 +113,6 @@ func (m *Memory) Cloned(uuid proxmox.SMBIOSUUID, err error) {
 	})
 }
 
-// cloneFailed says how the task of a clone failed, which counts once.
-func (m *Memory) cloneFailed(uuid proxmox.SMBIOSUUID, task proxmox.UPID, err error) {
-	m.with(uuid, func(r *recollection) {
-		if r.failed != task && pve.ClassOf(err) == pve.AlreadyExists {
-			r.clones--
-			r.anothers = r.reserved && r.clones == 0
-		}
-	})
-}
-
 func (m *Memory) isAnothers(uuid proxmox.SMBIOSUUID) (anothers bool) {
 	m.with(uuid, func(r *recollection) { anothers = r.anothers })
 	return anothers

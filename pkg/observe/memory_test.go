@@ -67,13 +67,12 @@ func TestAfterARestartNoVMIDIsAnothers(t *testing.T) {
 }
 
 func TestAVMIDThatTheTaskOfACloneFoundTakenIsAnothers(t *testing.T) {
-	failure := &pve.TaskError{ExitStatus: errTaken.Reason}
+	taken := failure("UPID:1", errTaken.Reason)
 	memory, _ := newTestMemory()
 	memory.Reserved(someVM)
 	memory.Cloned(someVM, nil)
-	memory.cloneFailed(someVM, "UPID:1", failure)
-	memory.retryAfter(someVM, "UPID:1")
-	memory.cloneFailed(someVM, "UPID:1", failure) // seen again
+	memory.CloneFailed(someVM, taken)
+	memory.CloneFailed(someVM, taken) // seen again
 	if !memory.isAnothers(someVM) {
 		t.Error("it is taken, and not by us")
 	}
