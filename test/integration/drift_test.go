@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
@@ -17,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
@@ -294,11 +292,9 @@ func TestVMOfAnotherIsRefusedAndTold(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provisioned(b.cluster("c1"))
-	b.Expect(b.pve.World.AddFault(pvesim.Fault{Method: "POST", Path: pathUpload, Nth: 1, When: pvesim.AfterEffect, Delay: pvesim.Duration(2 * time.Second)})).To(Succeed())
+	b.holdClones()
 	machine := b.machine("c1", "m1")
-	b.Eventually(func() int32 { b.get(b, machine); return machine.Spec.Reservation.VMID }, patience, poll).ShouldNot(BeZero())
-	first := machine.Spec.Reservation
-	foreign := b.foreignVM(proxmox.VMID(first.VMID), proxmox.NodeName(first.Node))
+	first, foreign := b.losesVMID(machine)
 	b.running(machine)
 	b.tells(machine, "Warning", v1beta1.RefusedEvent, fmt.Sprintf("VM %d ", first.VMID), "left alone")
 	b.untouched(foreign)
