@@ -144,7 +144,7 @@ func identify(m Machine) Decision {
 		return otherVMID(m)
 	case PresenceAbsent:
 		if m.Spec.ProviderID != "" {
-			return Stalled{gone(m)}
+			return vanished(m)
 		}
 	case PresenceOurs:
 		if lock := m.VM.Config.Lock(); lock != "" {
@@ -158,15 +158,19 @@ func identify(m Machine) Decision {
 // its VMID cannot have been another's: then ours is gone.
 func otherVMID(m Machine) Decision {
 	if m.Spec.ProviderID != "" {
-		return Stalled{gone(m)}
+		return vanished(m)
 	}
 	return reserveVMID(m, m.Spec.Reservation)
 }
 
-func gone(m Machine) Reason {
-	return Reason{VirtualMachineGone, fmt.Sprintf(
+// vanished is the end of a VM that ran and is not there any more. Its bootstrap data does not wait for the Machine to go.
+func vanished(m Machine) Decision {
+	if !m.SeedIsGone() && m.SeedHost == HostUp && m.Task.State != TaskRunning {
+		return deleteSeed(m)
+	}
+	return Stalled{Reason{VirtualMachineGone, fmt.Sprintf(
 		"VM %d (%s) is no longer in region %s: it was removed outside of Cluster API and is not made again; delete the Machine, or let a MachineHealthCheck replace it",
-		m.Spec.Reservation.VMID, m.Spec.Reservation.UUID, m.Spec.Reservation.Region)}
+		m.Spec.Reservation.VMID, m.Spec.Reservation.UUID, m.Spec.Reservation.Region)}}
 }
 
 func virtualMachine(m Machine) VirtualMachine {

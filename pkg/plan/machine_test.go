@@ -302,7 +302,7 @@ func TestWhileTheVMIsMade(t *testing.T) {
 }
 
 func TestWhenTheReservedVMIDIsNotOurs(t *testing.T) {
-	once := func(m *plan.Machine) { m.Spec.ProviderID = providerID }
+	once, swept := func(m *plan.Machine) { m.Spec.ProviderID = providerID }, task("imgdel", plan.TaskSucceeded)
 	goneFor := "VM 101 (" + string(uuid) + ") is no longer in region home: it was removed outside of Cluster API and is not made again; delete the Machine, or let a MachineHealthCheck replace it"
 	runSteps(t, []step{
 		{"another VMID is taken before ours ever ran", machine(reserved, foreign), "do Reserve | Placed: placed on pve1 as VM 101"},
@@ -310,8 +310,12 @@ func TestWhenTheReservedVMIDIsNotOurs(t *testing.T) {
 			"a VMID is waited for when the range is used up", machine(reserved, foreign, noVMIDs),
 			"wait 15s | VMIDRangeExhausted: region home: no VMID from 200 to 299 is known to be free: widen spec.vmIDRange of the ProxmoxCluster",
 		},
-		{"ours is gone once it ran", machine(reserved, foreign, once), "stalled | VirtualMachineGone: " + goneFor},
-		{"ours is gone, not made again, when nobody has the VMID", machine(recorded, absent), "stalled | VirtualMachineGone: " + goneFor},
+		{"ours is gone once it ran", machine(reserved, foreign, once, swept), "stalled | VirtualMachineGone: " + goneFor},
+		{"ours is gone, not made again, when nobody has the VMID", machine(recorded, absent, swept), "stalled | VirtualMachineGone: " + goneFor},
+		{"its seed is deleted before the Machine is", machine(recorded, absent), "do DeleteSeed | RemovingSeed: deleting the seed ISO from local of pve1"},
+		{"also when another has its VMID", machine(reserved, foreign, once), "do DeleteSeed | RemovingSeed: deleting the seed ISO from local of pve1"},
+		{"which is not waited for", machine(recorded, absent, task("imgdel", plan.TaskRunning)), "stalled | VirtualMachineGone: " + goneFor},
+		{"nor is a host that is down", machine(recorded, absent, func(m *plan.Machine) { m.SeedHost = plan.HostOffline }), "stalled | VirtualMachineGone: " + goneFor},
 		{"ours is made when nobody has the VMID and it never ran", machine(reserved, task("imgcopy", plan.TaskSucceeded)), "do Clone | Cloning: cloning template 9000 of pve3 to VM 101 on pve1"},
 		{"nothing is done while that is not known", machine(reserved, unbound), "wait 15s | Unobserved: region home does not answer"},
 		{"nothing is done while that is not known of one that ran", machine(recorded, unbound), "wait 15s | Unobserved: region home does not answer"},

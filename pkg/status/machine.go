@@ -79,7 +79,7 @@ func summarize(object settable, types conditions.ForConditionTypes) error {
 // setVM copies what is known of the VM. What this pass did not look at stays as it was.
 func setVM(machine *v1beta1.ProxmoxMachine, pass MachinePass) {
 	machine.Status.VMID = machine.Spec.Reservation.VMID
-	if pass.Observed.Bootstrapped && pass.Observed.SeedIsGone() {
+	if machine.Spec.ProviderID != "" && pass.Observed.SeedIsGone() { // a machine that ran gets no other
 		machine.Status.SeedRemoved = ptr.To(true)
 	}
 }

@@ -44,3 +44,20 @@ func TestASeedThatLandsLateIsDeletedWithItsMachine(t *testing.T) {
 	b.Expect(b.count("/upload")).To(Equal(1), "it is not sent again while it may land")
 	b.leavesNothing()
 }
+
+// TestTheSeedOfAVMThatIsGoneIsDeleted has somebody remove a VM before its machine has its Node.
+func TestTheSeedOfAVMThatIsGoneIsDeleted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provisioned(b.cluster("c1"))
+	machine := b.machine("c1", "m1")
+	b.running(machine)
+	b.Expect(b.seedsOf(machine)).To(HaveLen(1))
+	b.removeVM(b.vmOf(machine))
+	b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "VirtualMachineGone", "delete the Machine")
+	b.says(machine, v1beta1.BootstrapSeedRemovedCondition, metav1.ConditionTrue, "Removed")
+	b.Expect(b.seedsOf(machine)).To(BeEmpty())
+	b.delete(machine)
+	b.Expect(b.count("/content/local:iso/capve-" + machine.Spec.Reservation.UUID + ".iso")).To(Equal(1))
+	b.leavesNothing()
+}
