@@ -11,10 +11,11 @@ const (
 	// AddressClaimFinalizer keeps an IPAddressClaim and its IPAddress until the VM that uses the address is gone. It has to be
 	// on both: IPAM providers take the IPAddress away as soon as the claim is being deleted.
 	AddressClaimFinalizer = "proxmoxmachine.infrastructure.cluster.x-k8s.io/address-in-use"
-	// HostGoneAnnotation declares, on a ProxmoxMachine that is being deleted, that the Proxmox VE node it names is gone for
-	// good. The deletion then goes on without what is on that node: the VM is not removed, its addresses are released, and
-	// the event Abandoned lists what to remove by hand should the node come back. It counts only while the node it names is
-	// the one that the deletion waits for, and is offline or no longer a node of the region.
+	// HostGoneAnnotation declares, on a ProxmoxMachine that is being deleted or whose VM never ran, that the Proxmox VE node it
+	// names is gone for good. The deletion then goes on without what is on that node: the VM is not removed, its addresses are
+	// released; the other machine gets another host. The event Abandoned lists what to remove by hand should the node come
+	// back. It counts only while the node it names is the one that is waited for, and is offline or no longer a node of the
+	// region.
 	HostGoneAnnotation = "infrastructure.cluster.x-k8s.io/host-gone"
 )
 

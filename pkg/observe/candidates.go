@@ -190,8 +190,8 @@ type templateFinder struct {
 func (f *templateFinder) find(ctx context.Context) error {
 	f.local = map[proxmox.NodeName][]proxmox.VMID{}
 	for template := range f.snapshot.Templates() {
-		if !f.matches(template) {
-			continue
+		if node, _ := f.snapshot.Node(template.Node); !f.matches(template) || !node.Online {
+			continue // its node does the cloning
 		}
 		f.local[template.Node] = append(f.local[template.Node], template.ID)
 	}

@@ -25,18 +25,22 @@ func (o *Observer) addCloning(ctx context.Context, cluster *pve.Cluster, subject
 	case !runs && o.cloneEnded(subject, machine):
 		o.Slots.Release(subject.Key())
 	}
-	if runs || machine.Deleting || machine.Spec.ProviderID != "" || machine.VM.Presence != plan.PresenceAbsent {
+	if runs || machine.Deleting || machine.Spec.ProviderID != "" || machine.VM.Presence != plan.PresenceAbsent && machine.VM.Host == plan.HostUp {
 		return nil
+	}
+	if o.Memory.isSeedWithdrawn(subject.uuid()) || o.Memory.hasNoUpload(subject.uuid()) {
+		machine.SeedVolume = plan.SeedAbsent
+	}
+	machine.CloneTrouble = o.Memory.cloneTrouble(subject.uuid())
+	if why := unfit(cluster.Inventory.Snapshot(), machine); why != "" {
+		machine.CloneTrouble.Leave, machine.CloneTrouble.Unfit = why, true
+		return o.addCandidates(ctx, subject, machine)
 	}
 	place, err := o.clonePlace(ctx, cluster, subject)
 	if err != nil {
 		return err
 	}
 	machine.CloneSlot = plan.CloneSlot{Place: place, Full: o.Slots.Full(subject.Key(), place)}
-	machine.CloneTrouble = o.Memory.cloneTrouble(subject.uuid())
-	if o.Memory.isSeedWithdrawn(subject.uuid()) {
-		machine.SeedVolume = plan.SeedAbsent
-	}
 	if machine.CloneTrouble.Leave == "" {
 		return nil
 	}
@@ -130,7 +134,8 @@ type hostPlace struct {
 	node    proxmox.NodeName
 }
 
-// hostTrouble is how a clone failed on a host.
+// hostTrouble is how a clone failed on a host. A restart forgets it, which costs each new machine that comes there a clone that
+// fails once more, and leads to the same host in the end.
 type hostTrouble struct {
 	at   time.Time
 	text string

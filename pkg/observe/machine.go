@@ -142,7 +142,7 @@ func refused(cluster *pve.Cluster) error {
 func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task, error) {
 	upid := cmp.Or(o.Memory.lastTask(subject.uuid()), proxmox.UPID(subject.ProxmoxMachine.Status.TaskID))
 	id, err := upid.Parse()
-	if upid == "" || err != nil || isOfAnotherHost(id, subject.ProxmoxMachine.Spec.Reservation) {
+	if upid == "" || err != nil || isOfAnotherHost(cluster.Inventory.Snapshot(), id, subject.ProxmoxMachine.Spec.Reservation) {
 		return plan.Task{}, nil
 	}
 	task := plan.Task{UPID: upid, Type: id.Type, State: plan.TaskRunning}
@@ -182,9 +182,10 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 }
 
 // isOfAnotherHost reports whether a task deleted the seed from a host that the reservation has left since. Other tasks may
-// run on another node than they are for.
-func isOfAnotherHost(id proxmox.TaskID, reservation v1beta1.Reservation) bool {
-	return id.Type == "imgdel" && string(id.Node) != reservation.Node
+// run on another node than they are for, and so may this one while the host is down.
+func isOfAnotherHost(snapshot pve.Snapshot, id proxmox.TaskID, reservation v1beta1.Reservation) bool {
+	through, _ := seedHost(snapshot, reservation)
+	return id.Type == "imgdel" && string(id.Node) != reservation.Node && id.Node != through
 }
 
 // Unavailable tells, of an error, whether it says that a region cannot be used now, and why.

@@ -27,7 +27,7 @@ type vmSight struct {
 func (o *Observer) vm(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, task plan.Task) (plan.VM, error) {
 	sight := &vmSight{Observer: o, pve: cluster, subject: subject, task: task, snapshot: cluster.Inventory.Snapshot()}
 	sight.find()
-	if host := hostState(sight.snapshot, sight.ref.Node); subject.isDeleted() && host != plan.HostUp {
+	if host := hostState(sight.snapshot, sight.ref.Node); subject.mayLeaveHost() && host != plan.HostUp {
 		return sight.onLostHost(ctx, host)
 	}
 	if task.State == plan.TaskRunning && !task.RemovesSeed() {
@@ -47,8 +47,11 @@ func (s *vmSight) find() {
 	id := proxmox.VMID(reservation.VMID)
 	s.entry, s.listed = s.snapshot.VM(id)
 	s.ref = pve.VMRef{Node: proxmox.NodeName(reservation.Node), ID: id}
-	if s.listed {
+	switch source := proxmox.NodeName(reservation.SourceNode); {
+	case s.listed:
 		s.ref = s.entry.Ref()
+	case s.subject.ProxmoxMachine.Spec.ProviderID == "" && hostState(s.snapshot, s.ref.Node) == plan.HostUp && hostState(s.snapshot, source) != plan.HostUp:
+		s.ref.Node = source // a clone is there until it is done, and in no pool, so that not every token sees it
 	}
 }
 

@@ -40,6 +40,8 @@ type Reserve struct {
 	Reservation v1beta1.Reservation
 	// LedgerVersion is the state of the reservations that the choice was made from.
 	LedgerVersion int64
+	// Abandoned says what is left on a host that was declared gone; empty when nothing is.
+	Abandoned string
 }
 
 // Clone makes the VM from its template.

@@ -139,6 +139,9 @@ func request(m Machine) placement.Request {
 func identify(m Machine) Decision {
 	switch m.VM.Presence {
 	case PresenceUnknown:
+		if m.VM.Host != HostUp && m.Spec.ProviderID == "" {
+			return remark(m, awaitHost(m))
+		}
 		return Wait{Reason: m.VM.Why, After: lookAgain}
 	case PresenceForeign:
 		return otherVMID(m)

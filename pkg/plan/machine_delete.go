@@ -133,9 +133,7 @@ func release(m Machine) Decision {
 		return Do{ReleaseAddresses{}, Reason{ReleasingAddresses, "releasing the addresses"}}
 	}
 	if left := leftovers(m); len(left) > 0 {
-		return Do{RemoveFinalizer{}, Reason{Abandoned, fmt.Sprintf(
-			"the machine is deleted without what is on %s of region %s, which was declared gone: should that node come back, remove %s there before anything else",
-			m.HostGone, m.Spec.Reservation.Region, strings.Join(left, " and "))}}
+		return Do{RemoveFinalizer{}, Reason{Abandoned, "the machine is deleted " + without(m, left)}}
 	}
 	return Do{RemoveFinalizer{}, Reason{Deleted, "the VM and all that belonged to it are gone"}}
 }

@@ -95,7 +95,7 @@ func TestATemplateWithLinkedClonesIsExplained(t *testing.T) {
 func TestAHostThatIsDownIsWaitedFor(t *testing.T) {
 	annotate := "bring it back or, once it is gone for good, run `kubectl annotate proxmoxmachine worker-1 infrastructure.cluster.x-k8s.io/host-gone=pve1`"
 	wait := "wait 15s | HostOffline: VM 101 is on pve1, which is offline: " + annotate
-	ignored := "; the annotation infrastructure.cluster.x-k8s.io/host-gone=pve2 changes nothing: it counts only while the node that the deletion waits for, pve1, is the one it names and is seen to be down"
+	ignored := "; the annotation infrastructure.cluster.x-k8s.io/host-gone=pve2 changes nothing: it counts only while the node that is waited for, pve1, is the one it names and is seen to be down"
 	seedLost := func(m *plan.Machine) { m.SeedHost = plan.HostOffline }
 	runSteps(t, []step{
 		{"with a way out", machine(recorded, lost(plan.HostOffline), deleting), wait},
@@ -137,7 +137,7 @@ func TestAHostThatIsDeclaredGoneIsNotWaitedFor(t *testing.T) {
 		{
 			"a VM on a node that is up is deleted", machine(recorded, node("pve2"), gone, deleting),
 			"do Stop | Stopping: stopping VM 101 on pve2; the annotation infrastructure.cluster.x-k8s.io/host-gone=pve1 changes nothing: " +
-				"it counts only while the node that the deletion waits for, pve2, is the one it names and is seen to be down",
+				"it counts only while the node that is waited for, pve2, is the one it names and is seen to be down",
 		},
 	})
 }

@@ -230,7 +230,7 @@ func TestBeforeAMachineHasAPlace(t *testing.T) {
 			"it waits for a VMID", machine(noVMIDs),
 			"wait 15s | VMIDRangeExhausted: region home: no VMID from 200 to 299 is known to be free: widen spec.vmIDRange of the ProxmoxCluster",
 		},
-		{"it is placed", machine(), "do Reserve | Placed: placed on pve1 as VM 101"},
+		{"it is placed", machine(), "do Reserve | Placed: placed on pve1 of region home as VM 101"},
 	})
 }
 
@@ -305,7 +305,7 @@ func TestWhenTheReservedVMIDIsNotOurs(t *testing.T) {
 	once, swept := func(m *plan.Machine) { m.Spec.ProviderID = providerID }, task("imgdel", plan.TaskSucceeded)
 	goneFor := "VM 101 (" + string(uuid) + ") is no longer in region home: it was removed outside of Cluster API and is not made again; delete the Machine, or let a MachineHealthCheck replace it"
 	runSteps(t, []step{
-		{"another VMID is taken before ours ever ran", machine(reserved, foreign), "do Reserve | Placed: placed on pve1 as VM 101"},
+		{"another VMID is taken before ours ever ran", machine(reserved, foreign), "do Reserve | Placed: placed on pve1 of region home as VM 101"},
 		{
 			"a VMID is waited for when the range is used up", machine(reserved, foreign, noVMIDs),
 			"wait 15s | VMIDRangeExhausted: region home: no VMID from 200 to 299 is known to be free: widen spec.vmIDRange of the ProxmoxCluster",

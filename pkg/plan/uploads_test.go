@@ -51,7 +51,7 @@ func (w *world) landUploads() {
 	}
 	for node, rounds := range w.landing {
 		if w.landing[node]--; rounds == 0 {
-			w.seeds[node] = true
+			w.seeds[w.storedOn(node)] = true
 			delete(w.landing, node)
 		}
 	}
@@ -66,6 +66,9 @@ func (w *world) lookForSeed(m *plan.Machine) {
 		if w.hasSeed() {
 			m.SeedVolume = plan.SeedStored
 		}
+	}
+	if !w.uploaded {
+		m.SeedVolume = plan.SeedAbsent
 	}
 	if !w.several && (m.SeedVolume == plan.SeedStored || m.Spec.ProviderID != "" || vmconfig.HasSeed(m.VM.Config)) {
 		w.doubt = 0
@@ -98,7 +101,7 @@ func TestAnUploadWhoseAnswerWasLostIsReckonedWith(t *testing.T) {
 		{"the VM is destroyed all the same", machine(resized, lost, deleting), "do Destroy | Destroying: destroying VM 101 on pve1"},
 		{"a machine with its Node keeps its seed until then", machine(ejected, lost), late},
 		{"and the host that it leaves", machine(leaving, lost), late},
-		{"which it does when that is over", machine(leaving, unseen), "do Reserve | Placed: placed on pve2 as VM 102; not on pve1: a clone failed here 40 s ago: no space left"},
+		{"which it does when that is over", machine(leaving, unseen), "do Reserve | Placed: placed on pve2 of region home as VM 102; not on pve1: a clone failed here 40 s ago: no space left"},
 		{"an ISO that somebody deleted is uploaded again", machine(resized, unseen), "do UploadSeed | UploadingSeed: uploading the seed ISO to local of pve1"},
 	})
 }

@@ -49,8 +49,11 @@ type world struct {
 
 // guest is a VM. It is in the making, locked and without its description, until its clone ends.
 type guest struct {
+	node                     proxmox.NodeName
 	foreign, making, running bool
-	config                   vmconfig.Config
+	// abandoned says that the machine went to another host than that of this VM of it, which was declared gone.
+	abandoned bool
+	config    vmconfig.Config
 }
 
 // job is a running task of Proxmox VE, which the machine may have forgotten or never learned of. Jobs end in the order they began.
@@ -86,7 +89,7 @@ func newWorld(t *rapid.T) *world {
 
 // stranger is somebody else's VM, cloned from the same template, which carries another machine's marks.
 func stranger() *guest {
-	return &guest{foreign: true, running: true, config: vmconfig.Config{
+	return &guest{node: "pve1", foreign: true, running: true, config: vmconfig.Config{
 		"description": vmconfig.Description("other", "11111111-2222-3333-4444-555555555555"), "scsi0": "local-lvm:vm-1-disk-0,size=3G",
 	}}
 }
@@ -116,15 +119,18 @@ func (w *world) observe() plan.Machine {
 	m.Task.Age, m.HostGone = time.Duration(w.age)*5*time.Second, w.hostGone
 	if w.spec.Reservation.UUID != "" {
 		m.VM = w.look()
-		m.SeedHost = w.seedHost()
+		m.SeedNode, m.SeedHost = w.seedHost()
 		w.lookForSeed(&m)
+		if w.isDown(proxmox.NodeName(w.spec.Reservation.Node)) {
+			m.CloneTrouble = plan.CloneTrouble{Leave: "it is down", Unfit: true}
+		}
 	}
 	return m
 }
 
 func (w *world) host(node proxmox.NodeName) placement.Host {
 	host := host(node)
-	host.CloneFailure = w.failing[node]
+	host.CloneFailure, host.Online = w.failing[node], !w.isDown(node)
 	return host
 }
 
@@ -149,8 +155,8 @@ func (w *world) freeVMID() proxmox.VMID {
 func (w *world) look() plan.VM {
 	vm := w.vms[proxmox.VMID(w.spec.Reservation.VMID)]
 	switch {
-	case w.down > 0 && vm != nil:
-		return plan.VM{Why: whyUnknown, Node: "pve1", Host: w.hostState()}
+	case vm != nil && w.isDown(vm.node):
+		return plan.VM{Why: whyUnknown, Node: vm.node, Host: plan.HostOffline}
 	case w.task.State == plan.TaskRunning && !w.task.RemovesSeed():
 		return plan.VM{} // nobody asks while a task holds it
 	case w.happens("Proxmox VE does not answer"):
@@ -160,9 +166,9 @@ func (w *world) look() plan.VM {
 	case vm.making:
 		return plan.VM{Why: plan.Reason{Code: plan.Cloning, Message: "it is being made"}}
 	case !vm.config.BelongsTo(proxmox.SMBIOSUUID(w.spec.Reservation.UUID)):
-		return plan.VM{Presence: plan.PresenceForeign, Node: "pve1"}
+		return plan.VM{Presence: plan.PresenceForeign, Node: vm.node}
 	}
-	found := plan.VM{Presence: plan.PresenceOurs, Node: "pve1", Power: plan.PowerStopped, Config: maps.Clone(vm.config)}
+	found := plan.VM{Presence: plan.PresenceOurs, Node: vm.node, Power: plan.PowerStopped, Config: maps.Clone(vm.config)}
 	if vm.running {
 		found.Power = plan.PowerRunning
 	}
@@ -211,7 +217,7 @@ func (w *world) request(action plan.Action) (*job, error) {
 	case plan.RemoveFinalizer:
 		w.gone = true
 	case plan.UploadSeed:
-		return &job{kind: "imgcopy", apply: func() error { w.seeds[action.VM.Node] = true; return nil }}, nil
+		return &job{kind: "imgcopy", apply: func() error { w.seeds[w.storedOn(action.VM.Node)] = true; return nil }}, nil
 	case plan.DeleteSeed:
 		return w.deleteSeed(action.VM.Node), nil
 	case plan.WithdrawSeed:
@@ -251,8 +257,8 @@ func (w *world) reserve(r v1beta1.Reservation) {
 		w.drawn++
 		r.UUID = fmt.Sprintf("8d1ab5f6-59f1-4a3e-9a0b-%012d", w.drawn)
 	}
-	if before := w.spec.Reservation; before.Node != "" && before.Node != r.Node && (len(w.ours()) > 0 || w.seeds[proxmox.NodeName(before.Node)]) {
-		w.t.Fatalf("left %s with a VM or the seed there", before.Node)
+	if before := w.spec.Reservation; before.Node != "" && before.Node != r.Node {
+		w.left(proxmox.NodeName(before.Node))
 	}
 	w.spec.Reservation, w.task, w.leave = r, plan.Task{}, ""
 }
@@ -274,7 +280,7 @@ func (w *world) clone(action plan.Clone) (*job, error) {
 	if w.vms[action.VM.ID] != nil {
 		return nil, errRefused
 	}
-	vm := &guest{making: true}
+	vm := &guest{node: action.VM.Node, making: true}
 	w.vms[action.VM.ID] = vm
 	return &job{kind: "qmclone", undo: func() { delete(w.vms, action.VM.ID) }, apply: func() error {
 		vm.making, vm.config = false, vmconfig.Config{
@@ -354,15 +360,15 @@ func (w *world) destroy(ref plan.VirtualMachine) *job {
 }
 
 // hasSeed reports whether the seed is where the VM is made.
-func (w *world) hasSeed() bool { return w.seeds[proxmox.NodeName(w.spec.Reservation.Node)] }
+func (w *world) hasSeed() bool { return w.seeds[w.storedOn(proxmox.NodeName(w.spec.Reservation.Node))] }
 
 func (w *world) deleteSeed(node proxmox.NodeName) *job {
 	for id, vm := range w.vms {
-		if vmconfig.HasSeed(vm.config) && w.down == 0 {
+		if vmconfig.HasSeed(vm.config) && !w.isDown(vm.node) && !vm.abandoned {
 			w.t.Fatalf("deleted the seed while VM %d has it in a drive", id)
 		}
 	}
-	return &job{kind: "imgdel", apply: func() error { delete(w.seeds, node); return nil }}
+	return &job{kind: "imgdel", apply: func() error { delete(w.seeds, w.storedOn(node)); return nil }}
 }
 
 // pass lets time go by: jobs end, pools answer, nodes join, and things happen behind the machine's back.
@@ -423,7 +429,7 @@ func (w *world) end(job *job) {
 func (w *world) ours() []*guest {
 	var ours []*guest
 	for _, vm := range w.vms {
-		if !vm.foreign {
+		if !vm.foreign && !vm.abandoned {
 			ours = append(ours, vm)
 		}
 	}

@@ -41,7 +41,7 @@ var (
 	gone        = plan.Stalled{Reason: plan.Reason{Code: plan.VirtualMachineGone, Message: "VM 101 is gone"}}
 	start       = plan.Do{Action: plan.Start{}, Reason: plan.Reason{Code: plan.Starting, Message: "starting VM 101"}}
 	farewell    = plan.Do{Action: plan.RemoveFinalizer{}, Reason: plan.Reason{Code: plan.Deleted, Message: "all is gone"}}
-	elsewhere   = plan.Do{Action: plan.Reserve{Reservation: v1beta1.Reservation{UUID: uuid, Region: "home", Node: "pve1", VMID: 102}}}
+	elsewhere   = plan.Do{Action: plan.Reserve{Reservation: v1beta1.Reservation{UUID: uuid, Region: "home", Node: "pve1", VMID: 102}}, Reason: plan.Reason{Code: plan.Placed, Message: "placed on pve1 of region home as VM 102"}}
 	noCapacity  = status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.WaitingForCapacity, "1 host refused")}
 	cloning     = status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.Cloning, "cloning the template")}
 	starting    = status.MachinePass{Observed: sees(stoppedVM), Decision: wait(plan.Starting, "starting the VM")}
@@ -50,6 +50,14 @@ var (
 	notAllowed  = plan.Reason{Code: "Forbidden", Message: "VM.Config.CDROM is missing"}
 	whileItRuns = status.MachinePass{Observed: plan.Machine{Addresses: bound("10.0.0.5/24"), VM: runningVM, Bootstrapped: true}, Failure: notAllowed}
 )
+
+// relocated is a step to another host, under another VMID.
+func relocated(left string) plan.Do {
+	return plan.Do{
+		Action: plan.Reserve{Reservation: v1beta1.Reservation{UUID: uuid, Region: "home", Node: "pve2", VMID: 102}, Abandoned: left},
+		Reason: plan.Reason{Code: plan.Placed, Message: "placed on pve2"},
+	}
+}
 
 func drifted(name string) status.MachinePass {
 	vm := runningVM
@@ -95,6 +103,16 @@ func TestWhatHappenedInAPassIsTold(t *testing.T) {
 			"the number was taken", proxmoxMachine(reserved), cloning,
 			status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.UploadingSeed, ""), Done: []plan.Do{elsewhere}},
 			[]string{"Warning Refused: VM 101 of region home is not this machine's and is left alone", "Normal Placed: placed on pve1 of region home as VM 102"},
+		},
+		{
+			"the machine goes to another host", proxmoxMachine(reserved), cloning,
+			status.MachinePass{Observed: sees(absentVM), Decision: wait(plan.UploadingSeed, ""), Done: []plan.Do{relocated("")}},
+			[]string{"Normal Placed: placed on pve2"},
+		},
+		{
+			"the machine goes without what is on its host", proxmoxMachine(reserved), cloning,
+			status.MachinePass{Observed: sees(absentVM), Decision: wait(plan.UploadingSeed, ""), Done: []plan.Do{relocated("its seed is left")}},
+			[]string{"Warning Abandoned: its seed is left", "Normal Placed: placed on pve2"},
 		},
 		{"the machine is gone", proxmoxMachine(reserved, leaving), running, status.MachinePass{Observed: sees(absentVM), Decision: farewell, Done: []plan.Do{farewell}}, []string{"Normal Deleted: all is gone"}},
 		{

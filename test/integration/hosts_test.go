@@ -1,14 +1,17 @@
 package integration_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
@@ -49,4 +52,116 @@ func (b *bench) onHost(node string) []string {
 		names = append(names, machine.Name)
 	}
 	return names
+}
+
+// heldBack keeps requests of a path from being served, and makes a machine that may go to two hosts. It returns once the
+// machine came that far.
+func (b *bench) heldBack(path, seeds string) *v1beta1.ProxmoxMachine {
+	b.t.Helper()
+	b.add(b.pve.World.AddFault(pvesim.Fault{Method: http.MethodPost, Path: path, Status: http.StatusInternalServerError, Reason: "got timeout"}))
+	machine := b.machine("c1", "m1", func(m *v1beta1.ProxmoxMachine) {
+		m.Spec.Placement.AllowedNodes, m.Spec.Bootstrap.Storage = []string{"pve2", "pve3"}, seeds
+	})
+	b.Eventually(func() bool { return b.pve.World.Faults()[0].Struck > 0 }, patience, poll).Should(BeTrue(), "it was asked for")
+	b.get(b, machine)
+	return machine
+}
+
+// movesFrom waits until a machine was made somewhere else than it was reserved at, under the same identity.
+func (b *bench) movesFrom(machine *v1beta1.ProxmoxMachine, before v1beta1.Reservation) {
+	b.t.Helper()
+	b.Eventually(func(g Gomega) {
+		b.get(g, machine)
+		g.Expect(machine.Spec.Reservation.Node).NotTo(Equal(before.Node), "%s", pretty(machine.Status))
+	}, patience, poll).Should(Succeed())
+	b.pve.World.ClearFaults()
+	b.running(machine)
+	b.Expect(machine.Spec.Reservation.UUID).To(Equal(before.UUID))
+	b.Expect(machine.Spec.Reservation.VMID).NotTo(Equal(before.VMID))
+	b.Expect(b.onHost(machine.Spec.Reservation.Node)).To(ConsistOf("m1"))
+	b.untold(machine, v1beta1.RefusedEvent)
+}
+
+// declareGone says of a host, or of a region, that it is gone for good.
+func (b *bench) declareGone(machine *v1beta1.ProxmoxMachine, annotation, name string) {
+	b.t.Helper()
+	b.change(machine, func() { machine.Annotations = map[string]string{annotation: name} })
+}
+
+func TestAMachineLeavesAHostThatGoesDownBeforeItsVMIsMade(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ path, seeds string }{
+		"before it has the seed":              {pathUpload, "local"},
+		"while its seed is on shared storage": {pathClone, "shared"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.provisioned(b.cluster("c1"))
+			machine := b.heldBack(c.path, c.seeds)
+			before := machine.Spec.Reservation
+			b.pve.World.StopNode(proxmox.NodeName(before.Node))
+			b.movesFrom(machine, before)
+			b.pve.World.StartNode(proxmox.NodeName(before.Node))
+			b.delete(machine)
+			b.leavesNothing()
+		})
+	}
+}
+
+// TestASeedOnAHostThatIsDownHoldsTheMachine has the seed, with bootstrap data on it, on local storage.
+func TestASeedOnAHostThatIsDownHoldsTheMachine(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provisioned(b.cluster("c1"))
+	machine := b.heldBack(pathClone, "local")
+	before := machine.Spec.Reservation
+	b.pve.World.StopNode(proxmox.NodeName(before.Node))
+	b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "HostOffline", "seed ISO local:iso/capve-", v1beta1.HostGoneAnnotation+"="+before.Node)
+	b.declareGone(machine, v1beta1.HostGoneAnnotation, before.Node)
+	b.movesFrom(machine, before)
+	b.tells(machine, "Warning", "Abandoned", "on "+before.Node+" of region home", "seed ISO local:iso/capve-")
+	b.delete(machine)
+}
+
+func TestAMachineLeavesAHostThatLostTheTemplate(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provisioned(b.cluster("c1"))
+	machine := b.heldBack(pathClone, "local")
+	before := machine.Spec.Reservation
+	b.ask(http.MethodDelete, fmt.Sprintf("/nodes/%s/qemu/%d", before.SourceNode, before.SourceVMID), url.Values{})
+	b.movesFrom(machine, before)
+	b.delete(machine)
+	b.leavesNothing()
+}
+
+// TestACloneWhoseHostDied has the host go down in the middle of a clone. What it made of the VM stays there.
+func TestACloneWhoseHostDied(t *testing.T) {
+	t.Parallel()
+	begun := func(t *testing.T) (*bench, *v1beta1.ProxmoxMachine, v1beta1.Reservation) {
+		t.Parallel()
+		b := newBench(t, pvesim.WithSpeed(1))
+		b.provisioned(b.cluster("c1"))
+		machine := b.machine("c1", "m1", func(m *v1beta1.ProxmoxMachine) { m.Spec.Placement.AllowedNodes = []string{"pve2", "pve3"} })
+		b.Eventually(func() []pvesim.VM { return b.pveVMs() }, patience, poll).ShouldNot(BeEmpty())
+		b.get(b, machine)
+		b.pve.World.StopNode(proxmox.NodeName(machine.Spec.Reservation.Node))
+		return b, machine, machine.Spec.Reservation
+	}
+	t.Run("its machine goes to another host", func(t *testing.T) {
+		b, machine, before := begun(t)
+		b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "HostOffline", fmt.Sprintf("VM %d is on %s, which is offline", before.VMID, before.Node), v1beta1.HostGoneAnnotation+"="+before.Node)
+		b.declareGone(machine, v1beta1.HostGoneAnnotation, before.Node)
+		b.movesFrom(machine, before)
+		b.tells(machine, "Warning", "Abandoned", fmt.Sprintf("VM %d", before.VMID), "seed ISO")
+	})
+	t.Run("its machine is deleted", func(t *testing.T) {
+		b, machine, before := begun(t)
+		b.begin(machine)
+		b.waits(machine, "HostOffline", "is on "+before.Node+", which is offline", v1beta1.HostGoneAnnotation+"="+before.Node)
+		b.declareGone(machine, v1beta1.HostGoneAnnotation, before.Node)
+		b.gone(machine)
+		b.Eventually(func() []string { return b.eventsOf("Abandoned") }, patience, poll).Should(ConsistOf(ContainSubstring("VM %d", before.VMID)))
+	})
 }

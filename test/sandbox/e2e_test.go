@@ -2,7 +2,6 @@ package sandbox_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -32,15 +31,7 @@ var shared struct {
 	err     error
 }
 
-// parallel is how many tests run at a time: all that have a cluster. They wait most of the time.
-const parallel = "3"
-
 func TestMain(m *testing.M) {
-	// Not by flag.Set, nor on the command line: Ginkgo does not run when it sees the flag.
-	if err := flag.Lookup("test.parallel").Value.Set(parallel); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	code := m.Run()
 	if shared.sandbox != nil {
 		shared.sandbox.Stop()

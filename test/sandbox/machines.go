@@ -74,12 +74,6 @@ func (s *Sandbox) Machines(ctx context.Context, cluster Cluster) ([]Machine, err
 	return listed, nil
 }
 
-// Conditions are those of the ProxmoxMachine of a name.
-func (s *Sandbox) Conditions(ctx context.Context, cluster Cluster, name string) ([]metav1.Condition, error) {
-	all, err := s.infrastructures(ctx, client.InNamespace(cluster.Namespace))
-	return all[name].Status.Conditions, err
-}
-
 // infrastructures are the ProxmoxMachines by name, which is their Machine's too.
 func (s *Sandbox) infrastructures(ctx context.Context, selection ...client.ListOption) (map[string]infrastructure, error) {
 	var list unstructured.UnstructuredList

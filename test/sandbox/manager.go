@@ -62,7 +62,7 @@ func (s *Sandbox) startManager(ctx context.Context) error {
 				"--webhook-host=" + controlplane.Loopback, "--webhook-port=" + strconv.Itoa(s.ports.managerWebhooks),
 				"--webhook-cert-dir=" + certificates, "--health-addr=" + health,
 				"--diagnostics-address=" + address(s.ports.managerDiagnostics), "--insecure-diagnostics=true",
-			}, Env: []string{"PVE_REQUEST_LOG=" + s.RequestLog()},
+			},
 		}, managerGrace)
 		if err != nil {
 			return err
@@ -70,9 +70,6 @@ func (s *Sandbox) startManager(ctx context.Context) error {
 		return waitHealthy(ctx, started, health)
 	})
 }
-
-// RequestLog is the path of the file with all requests that our manager sent to Proxmox VE, one a line, as JSON.
-func (s *Sandbox) RequestLog() string { return s.path("requests.jsonl") }
 
 // writeWebhookCertificate writes the certificate as controller-runtime's webhook server expects it.
 func (s *Sandbox) writeWebhookCertificate(dir string) error {

@@ -74,8 +74,7 @@ func (s *Sandbox) components(ctx context.Context) ([]install.Component, error) {
 		{Name: "capi", Config: filepath.Join(clusterAPI, "core", "config"), Webhooks: webhooks},
 		{Name: "capi-bootstrap", Config: filepath.Join(clusterAPI, "bootstrap", "kubeadm", "config"), Labels: contract, Webhooks: webhooks},
 		{Name: "capi-control-plane", Config: filepath.Join(clusterAPI, "controlplane", "kubeadm", "config"), Labels: contract, Webhooks: webhooks},
-		// What its config/crd/kustomization.yaml sets, so that clusterctl moves pools.
-		{Name: "ipam", Config: ipam, Labels: map[string]string{"clusterctl.cluster.x-k8s.io/move-hierarchy": ""}},
+		{Name: "ipam", Config: ipam},
 		{
 			Name: "capve", Config: s.builder.Config(), Webhooks: s.webhooks(s.ports.managerWebhooks),
 			Labels: map[string]string{clusterv1.GroupVersion.Group + "/v1beta2": "v1beta1"},

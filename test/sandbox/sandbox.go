@@ -64,24 +64,14 @@ type programs struct {
 // Start builds what is missing, starts a sandbox and waits until all of it is ready. When it fails it stops what it
 // started.
 func Start(ctx context.Context, options Options) (*Sandbox, error) {
-	s := newSandbox(options)
-	return s.start(ctx,
-		s.makeDirectory, s.build, s.startControlPlane, s.installProviders, s.startControllers,
-		s.startIPAM, s.startProxmox, s.startManager,
-	)
-}
-
-func newSandbox(options Options) *Sandbox {
 	s := &Sandbox{options: options, print: options.Progress, failed: make(chan error, 8)}
 	if s.print == nil {
 		s.print = progress.New(nil, progress.Lines)
 	}
-	return s
-}
-
-// start takes the steps, or stops what they started.
-func (s *Sandbox) start(ctx context.Context, steps ...func(context.Context) error) (*Sandbox, error) {
-	for _, step := range steps {
+	for _, step := range []func(context.Context) error{
+		s.makeDirectory, s.build, s.startControlPlane, s.installProviders, s.startControllers,
+		s.startIPAM, s.startProxmox, s.startManager,
+	} {
 		if err := step(ctx); err != nil {
 			s.Stop()
 			return nil, err

@@ -116,7 +116,6 @@ func (s *simulation) kill(p *process) {
 		case t.kind == kubeWrite && lands:
 			s.trace.add("manager", "the write of the dead lands: %s", t.label)
 			s.gate.let(t, verdict{fate: replyLost})
-			s.settle()
 		case t.kind == pveRequest && lands:
 			delay := time.Duration(s.random.Int64N(int64(lateArrival)))
 			s.after(delay, func() {
