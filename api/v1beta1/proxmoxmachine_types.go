@@ -17,6 +17,10 @@ const (
 	// back. It counts only while the node it names is the one that is waited for, and is offline or no longer a node of the
 	// region.
 	HostGoneAnnotation = "infrastructure.cluster.x-k8s.io/host-gone"
+	// RegionGoneAnnotation declares, on a ProxmoxMachine that is being deleted, that the region it names is gone for good, or
+	// will never answer again. The deletion then goes on without what is there, as with HostGoneAnnotation. It counts only
+	// while the region it names is the machine's and cannot be asked.
+	RegionGoneAnnotation = "infrastructure.cluster.x-k8s.io/region-gone"
 )
 
 // HostLabel is, on a ProxmoxMachine, the name of the Proxmox VE node that its VM is on, or is to be made on: status.node. It

@@ -42,7 +42,8 @@ func (o *Observer) known(subject MachineSubject) plan.Machine {
 	machine := plan.Machine{
 		Name: object.Name, Spec: object.Spec, Deleting: !object.DeletionTimestamp.IsZero(),
 		SeedRemoved: ptr.Deref(object.Status.SeedRemoved, false), Bootstrapped: bootstrapped(subject),
-		HostGone: proxmox.NodeName(object.Annotations[v1beta1.HostGoneAnnotation]),
+		HostGone:   proxmox.NodeName(object.Annotations[v1beta1.HostGoneAnnotation]),
+		RegionGone: proxmox.RegionName(object.Annotations[v1beta1.RegionGoneAnnotation]),
 	}
 	if subject.Machine != nil {
 		machine.ControlPlane = util.IsControlPlaneMachine(subject.Machine)
@@ -102,7 +103,7 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 		machine.Remarks = append(machine.Remarks, remark)
 	}
 	if err == nil {
-		err = refused(cluster)
+		err = refused(cluster, machine)
 	}
 	if err == nil {
 		o.Waker.watch(cluster, proxmox.VMID(machine.Spec.Reservation.VMID), subject.Key())
@@ -119,7 +120,7 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 		err = o.addCloning(ctx, cluster, subject, machine)
 	}
 	if reason, unavailable := Unavailable(err); unavailable {
-		machine.VM, machine.Task = plan.VM{Presence: plan.PresenceUnknown, Why: reason}, plan.Task{}
+		machine.VM, machine.Task, machine.RegionDown = plan.VM{Presence: plan.PresenceUnknown, Why: reason}, plan.Task{}, true
 		return nil
 	}
 	if err != nil || machine.VM.Presence != plan.PresenceForeign {
@@ -129,9 +130,10 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 }
 
 // refused returns the inventory's error when Proxmox VE does not accept the credentials, so that not every machine asks
-// with them: hosts ban who keeps on trying.
-func refused(cluster *pve.Cluster) error {
-	if err := cluster.Inventory.Snapshot().Err; pve.ClassOf(err) == pve.Unauthorized {
+// with them: hosts ban who keeps on trying. For a machine whose region was declared gone it counts, whatever it is.
+func refused(cluster *pve.Cluster, machine *plan.Machine) error {
+	err := cluster.Inventory.Snapshot().Err
+	if pve.ClassOf(err) == pve.Unauthorized || machine.Deleting && string(machine.RegionGone) == machine.Spec.Reservation.Region {
 		return err
 	}
 	return nil

@@ -12,7 +12,10 @@ func deletionStep(m Machine) Decision {
 		return release(m) // nothing was ever asked of Proxmox VE
 	}
 	steps := []func(Machine) Decision{awaitClones, awaitRemoval, awaitVM, protected, unlocked, stop, destroy, sweep}
-	if m.VM.Host != HostUp {
+	switch {
+	case m.RegionDown:
+		steps = []func(Machine) Decision{awaitRegion}
+	case m.VM.Host != HostUp:
 		steps = []func(Machine) Decision{awaitHost, sweep}
 	}
 	for _, step := range steps {

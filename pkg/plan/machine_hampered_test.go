@@ -142,6 +142,36 @@ func TestAHostThatIsDeclaredGoneIsNotWaitedFor(t *testing.T) {
 	})
 }
 
+// unreachable is a machine whose region does not answer.
+func unreachable(m *plan.Machine) {
+	unbound(m)
+	m.RegionDown = true
+}
+
+func regionGone(region proxmox.RegionName) change {
+	return func(m *plan.Machine) { m.RegionGone = region }
+}
+
+func TestARegionThatIsDeclaredGoneIsNotWaitedFor(t *testing.T) {
+	wait := "wait 15s | Unobserved: region home does not answer; once region home is gone for good, run `kubectl annotate proxmoxmachine worker-1 infrastructure.cluster.x-k8s.io/region-gone=home`"
+	ignored := func(region string) string {
+		return "; the annotation infrastructure.cluster.x-k8s.io/region-gone=" + region + " changes nothing: it counts only while the region of the machine, home, is the one it names and cannot be asked"
+	}
+	gone := regionGone("home")
+	left := "do RemoveFinalizer | Abandoned: the machine is deleted without what is in region home, which was declared gone: should it come back, remove VM 101 (" + string(uuid) + ") with its disks"
+	cleared := func(m *plan.Machine) { m.SeedRemoved = true }
+	runSteps(t, []step{
+		{"one that does not answer is", machine(recorded, unreachable, deleting), wait},
+		{"also when another one is gone", machine(recorded, unreachable, regionGone("away"), deleting), wait + ignored("away")},
+		{"the addresses are released", machine(recorded, unreachable, gone, deleting), "do ReleaseAddresses | ReleasingAddresses: releasing the addresses"},
+		{"what is left is told", machine(recorded, unreachable, gone, released, deleting), left + " and the seed ISO " + string(seedVolume) + " there before anything else"},
+		{"a seed that is gone is not left", machine(recorded, unreachable, gone, released, cleared, deleting), left + " there before anything else"},
+		{"a VM of which nobody knows if it was made is told of, too", machine(reserved, unreachable, gone, released, cleared, deleting), left + " there before anything else"},
+		{"one that answers is asked", machine(recorded, gone, deleting), "do Stop | Stopping: stopping VM 101 on pve1" + ignored("home")},
+		{"a machine that lives waits for it", machine(recorded, unreachable, gone), "wait 15s | Unobserved: region home does not answer"},
+	})
+}
+
 func TestRemarksAreAddedToWhatIsWaitedFor(t *testing.T) {
 	remarked := func(m *plan.Machine) { m.Remarks = []string{"the Secret is missing"} }
 	runSteps(t, []step{

@@ -47,13 +47,13 @@ func (m Machine) seedIsAbandoned() bool {
 	return m.mayAbandon() && m.SeedHost != HostUp && m.HostGone == seedNode(m) && !m.SeedIsGone()
 }
 
-// leftovers lists what is left on a host that was declared gone.
+// leftovers lists what is left on a host, or in a region, that was declared gone.
 func leftovers(m Machine) []string {
 	var left []string
-	if m.isAbandoned() {
+	if m.isAbandoned() || m.regionIsAbandoned() {
 		left = append(left, fmt.Sprintf("VM %d (%s) with its disks", m.Spec.Reservation.VMID, m.Spec.Reservation.UUID))
 	}
-	if m.seedIsAbandoned() {
+	if m.seedIsAbandoned() || m.regionIsAbandoned() && !m.SeedIsGone() {
 		left = append(left, fmt.Sprintf("the seed ISO %s", seedVolume(m)))
 	}
 	return left
@@ -61,8 +61,11 @@ func leftovers(m Machine) []string {
 
 // without says what a machine goes on without.
 func without(m Machine, left []string) string {
-	return fmt.Sprintf("without what is on %s of region %s, which was declared gone: should that node come back, remove %s there before anything else",
-		m.HostGone, m.Spec.Reservation.Region, strings.Join(left, " and "))
+	where, it := fmt.Sprintf("on %s of region %s", m.HostGone, m.Spec.Reservation.Region), "that node"
+	if m.regionIsAbandoned() {
+		where, it = "in region "+m.Spec.Reservation.Region, "it"
+	}
+	return fmt.Sprintf("without what is %s, which was declared gone: should %s come back, remove %s there before anything else", where, it, strings.Join(left, " and "))
 }
 
 // awaitedNode is the node that the machine cannot go on without.
@@ -83,6 +86,10 @@ func remark(m Machine, decision Decision) Decision {
 	if m.HostGone != "" && !m.isAbandoned() && !m.seedIsAbandoned() {
 		notes = append(notes, fmt.Sprintf("the annotation %s=%s changes nothing: it counts only while the node that is waited for, %s, is the one it names and is seen to be down",
 			v1beta1.HostGoneAnnotation, m.HostGone, awaitedNode(m)))
+	}
+	if m.RegionGone != "" && !m.regionIsAbandoned() {
+		notes = append(notes, fmt.Sprintf("the annotation %s=%s changes nothing: it counts only while the region of the machine, %s, is the one it names and cannot be asked",
+			v1beta1.RegionGoneAnnotation, m.RegionGone, m.Spec.Reservation.Region))
 	}
 	if len(notes) == 0 {
 		return decision

@@ -26,6 +26,10 @@ type Machine struct {
 	Bootstrapped bool
 	// HostGone is the node that a person declared to be gone for good (v1beta1.HostGoneAnnotation); empty for none.
 	HostGone proxmox.NodeName
+	// RegionGone is the region that a person declared to be gone for good (v1beta1.RegionGoneAnnotation); empty for none.
+	RegionGone proxmox.RegionName
+	// RegionDown says that the machine's region could not be asked. Why is what VM.Why says.
+	RegionDown bool
 	// Remarks are what a person should know of the way the snapshot was taken. They are added to what the machine waits for.
 	Remarks []string
 	// SeedRemoved says that the seed is known to be gone.

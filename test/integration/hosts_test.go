@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
@@ -164,4 +165,33 @@ func TestACloneWhoseHostDied(t *testing.T) {
 		b.gone(machine)
 		b.Eventually(func() []string { return b.eventsOf("Abandoned") }, patience, poll).Should(ConsistOf(ContainSubstring("VM %d", before.VMID)))
 	})
+}
+
+// TestDeletionGoesOnWithoutARegionThatIsDeclaredGone turns a whole Proxmox VE cluster off for good.
+func TestDeletionGoesOnWithoutARegionThatIsDeclaredGone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	cluster := b.cluster("c1")
+	b.provisioned(cluster)
+	machine := b.machine("c1", "m1")
+	b.running(machine)
+	vm := b.vmOf(machine)
+	for _, node := range []proxmox.NodeName{"pve1", "pve2", "pve3"} {
+		b.pve.World.StopNode(node)
+	}
+	b.begin(machine)
+	b.waits(machine, v1beta1.UnreachableReason, v1beta1.RegionGoneAnnotation+"=home")
+	b.declareGone(machine, v1beta1.RegionGoneAnnotation, "away")
+	b.waits(machine, v1beta1.UnreachableReason, "=away changes nothing")
+	b.declareGone(machine, v1beta1.RegionGoneAnnotation, "home")
+	b.gone(machine)
+	claims := &ipamv1.IPAddressClaimList{}
+	b.Eventually(func(g Gomega) {
+		g.Expect(b.client.List(b.ctx, claims, client.InNamespace(b.namespace))).To(Succeed())
+		g.Expect(claims.Items).To(BeEmpty())
+		g.Expect(b.eventsOf("Abandoned")).To(ConsistOf(And(
+			ContainSubstring("in region home"), ContainSubstring("VM %d (%s) with its disks", vm.VMID, machine.Spec.Reservation.UUID), ContainSubstring("seed ISO local:iso/capve-"),
+		)))
+	}, patience, poll).Should(Succeed())
+	b.delete(cluster)
 }
