@@ -78,15 +78,17 @@ func (b *bench) wishes(machine *v1beta1.ProxmoxMachine, state v1beta1.PowerState
 	b.change(machine, func() { machine.Spec.PowerState = state })
 }
 
-// restsWithoutRequests checks that a machine costs no requests of its own, and changes nothing.
+// restsWithoutRequests waits until a machine costs no requests of its own, and changes nothing.
 func (b *bench) restsWithoutRequests(machine *v1beta1.ProxmoxMachine) {
 	b.t.Helper()
-	b.quiet(machine)
-	before, version := own(b.requests()), machine.ResourceVersion
-	b.polled(3)
-	b.Expect(own(b.requests())).To(Equal(before))
-	b.get(b, machine)
-	b.Expect(machine.ResourceVersion).To(Equal(version))
+	b.Eventually(func(g Gomega) {
+		b.get(g, machine)
+		before, version := own(b.requests()), machine.ResourceVersion
+		b.polled(3)
+		g.Expect(own(b.requests())).To(Equal(before))
+		b.get(g, machine)
+		g.Expect(machine.ResourceVersion).To(Equal(version))
+	}, patience, poll).Should(Succeed())
 }
 
 func TestEventsTellTheLifeOfAMachineOnce(t *testing.T) {

@@ -97,9 +97,11 @@ func TestManagerRestartsInTheMiddle(t *testing.T) {
 	restart("")
 	b.says(machine, v1beta1.BootstrapSeedRemovedCondition, metav1.ConditionTrue, "Removed")
 	b.Expect(b.pveVMs()).To(HaveLen(1))
+	b.faults(pvesim.Fault{Method: http.MethodDelete, Path: pathVM, Status: 500, Reason: "got timeout"}) // while we look at it
 	b.Expect(b.client.Delete(b.ctx, machine)).To(Succeed())
 	b.Eventually(func() string { return b.vmOf(machine).Status }, patience, poll).Should(Equal("stopped"))
 	restart("")
+	b.pve.World.ClearFaults()
 	b.gone(machine)
 	b.leavesNothing()
 }

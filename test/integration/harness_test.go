@@ -34,9 +34,10 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
-// Patience of the assertions: they end at once when they hold.
+// Patience of the assertions: they end at once when they hold. A machine takes 10 s to be ready, and a minute where ten times
+// as much is to be done as there is CPU for.
 const (
-	patience = time.Minute
+	patience = 4 * time.Minute
 	poll     = 50 * time.Millisecond
 )
 
