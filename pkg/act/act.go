@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
@@ -88,19 +89,21 @@ func (a *Actor) reserve(ctx context.Context, subject observe.MachineSubject, act
 	}
 	before := subject.ProxmoxMachine.Spec.Reservation
 	left := a.Ledger.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, before)
-	a.Memory.Reserved(proxmox.SMBIOSUUID(reservation.UUID))
-	if before.UUID == "" {
-		a.Memory.Drawn(proxmox.SMBIOSUUID(reservation.UUID))
-	}
+	identity := proxmox.SMBIOSUUID(reservation.UUID)
 	err = a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.Reservation = reservation })
 	if err != nil {
 		a.Ledger.Return(subject.Key())
-		a.Memory.Forget(proxmox.SMBIOSUUID(reservation.UUID))
+		if before.UUID != "" && !errors.Is(err, observe.ErrBehind) {
+			a.Memory.MayBeReserved(identity)
+		}
 		return fmt.Errorf("write the reservation: %w", err)
 	}
-	if before.UUID != "" {
-		a.Allocator.Rest(left.PVE, left.VMID)
+	a.Memory.Reserved(identity)
+	if before.UUID == "" {
+		a.Memory.Drawn(identity)
+		return nil
 	}
+	a.Allocator.Rest(left.PVE, left.VMID)
 	return nil
 }
 
@@ -111,12 +114,16 @@ func (a *Actor) newUUID() string {
 	return uuid.NewString()
 }
 
-// patchSpec changes the machine's spec, unless the machine was changed since it was read. The status in memory stays.
+// patchSpec changes the machine's spec, unless the machine was changed since it was read, which is ErrBehind. The status in
+// memory stays.
 func (a *Actor) patchSpec(ctx context.Context, machine *v1beta1.ProxmoxMachine, change func(*v1beta1.ProxmoxMachineSpec)) error {
 	patched := machine.DeepCopy()
 	change(&patched.Spec)
 	patch := client.MergeFromWithOptions(machine.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	if err := a.Client.Patch(ctx, patched, patch); err != nil {
+	switch err := a.Client.Patch(ctx, patched, patch); {
+	case apierrors.IsConflict(err):
+		return observe.ErrBehind
+	case err != nil:
 		return fmt.Errorf("patch the spec of ProxmoxMachine %s: %w", machine.Name, err)
 	}
 	machine.Spec, machine.ResourceVersion, machine.Generation = patched.Spec, patched.ResourceVersion, patched.Generation

@@ -85,6 +85,12 @@ func (m *Memory) Reserved(uuid proxmox.SMBIOSUUID) {
 	m.with(uuid, func(r *recollection) { *r = recollection{untouched: true, reserved: true, uploads: r.uploads} })
 }
 
+// MayBeReserved says that it is not known whether another VMID was written as the VM's: what was known of the one before
+// tells nothing any more, but for the uploads.
+func (m *Memory) MayBeReserved(uuid proxmox.SMBIOSUUID) {
+	m.with(uuid, func(r *recollection) { *r = recollection{uploads: r.uploads} })
+}
+
 // Touched says that a request that may have made the VM is about to be sent.
 func (m *Memory) Touched(uuid proxmox.SMBIOSUUID) {
 	m.with(uuid, func(r *recollection) { r.untouched = false })
