@@ -32,8 +32,11 @@ const templateConfig = "GET /nodes/{node}/qemu/{template}/config"
 func endpoint(record pve.RequestRecord) string {
 	path := record.Path
 	for _, name := range []struct{ pattern, name string }{
-		{`^/nodes/[^/]+`, "/nodes/{node}"}, {`/qemu/9\d{3}/config$`, "/qemu/{template}/config"}, {`/qemu/\d+`, "/qemu/{vmid}"},
-		{`/storage/[^/]+`, "/storage/{storage}"}, {`/content/.+`, "/content/{volume}"},
+		{`^/nodes/[^/]+`, "/nodes/{node}"},
+		{`/qemu/9\d{3}/config$`, "/qemu/{template}/config"},
+		{`/qemu/\d+`, "/qemu/{vmid}"},
+		{`/storage/[^/]+`, "/storage/{storage}"},
+		{`/content/.+`, "/content/{volume}"},
 	} {
 		path = regexp.MustCompile(name.pattern).ReplaceAllString(path, name.name)
 	}
