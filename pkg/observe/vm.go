@@ -134,11 +134,9 @@ func (s *vmSight) fromConfig(ctx context.Context) (plan.VM, error) {
 	case values.BelongsTo(s.subject.uuid()):
 		return s.withPower(ctx, plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node, Config: values, Digest: digest})
 	case lock == "destroyed":
-		return unknown(plan.Destroying, "VM %d on %s is being destroyed by another (lock: destroyed); if no task of Proxmox VE does that any more, remove it: qm unlock %d && qm destroy %d",
-			s.ref.ID, s.ref.Node, s.ref.ID, s.ref.ID), nil
+		return unknown(plan.Destroying, "VM %d on %s is being destroyed by another (lock: %s); %s", s.ref.ID, s.ref.Node, lock, plan.LockRemedy(lock, s.ref.ID)), nil
 	case lock == "clone" || lock == "create":
-		return unknown(plan.Cloning, "VM %d on %s is being made (lock: %s); if no task of Proxmox VE makes it any more, remove it: qm unlock %d && qm destroy %d",
-			s.ref.ID, s.ref.Node, lock, s.ref.ID, s.ref.ID), nil
+		return unknown(plan.Cloning, "VM %d on %s is being made (lock: %s); %s", s.ref.ID, s.ref.Node, lock, plan.LockRemedy(lock, s.ref.ID)), nil
 	case s.mayBeUnmarked(values):
 		return unknown(plan.Unmarked, "VM %d on %s has the machine's name, but not the line %q in its notes: was that edited? Put it back, or remove the VM",
 			s.ref.ID, s.ref.Node, vmconfig.Marker(s.subject.uuid())), nil

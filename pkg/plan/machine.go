@@ -151,7 +151,8 @@ func identify(m Machine) Decision {
 		}
 	case PresenceOurs:
 		if lock := m.VM.Config.Lock(); lock != "" {
-			return Wait{Reason: Reason{Locked, fmt.Sprintf("VM %d is locked (%s)", m.Spec.Reservation.VMID, lock)}, After: lookAgain}
+			id := m.Spec.Reservation.VMID
+			return Wait{Reason: Reason{Locked, fmt.Sprintf("VM %d on %s is locked (%s); %s", id, m.VM.Node, lock, LockRemedy(lock, proxmox.VMID(id)))}, After: lookAgain}
 		}
 	}
 	return nil

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
 // deletionStep plans the end of a machine: the VM stopped, seen stopped, destroyed, seen gone; then its seed, its
@@ -90,10 +92,21 @@ func unlocking(m Machine, lock string) string {
 	if !known {
 		work = "the deletion goes on when the lock is gone"
 	}
-	if lock == "backup" {
-		return work + fmt.Sprintf("; never unlock it while the task vzdump runs; if that was broken off, run `qm unlock %d` there", m.Spec.Reservation.VMID)
+	return work + "; " + LockRemedy(lock, proxmox.VMID(m.Spec.Reservation.VMID))
+}
+
+// LockRemedy is what a person can do about a lock that was left behind. We cannot: Proxmox VE lets no token unlock a VM.
+func LockRemedy(lock string, id proxmox.VMID) string {
+	switch lock {
+	case "backup":
+		return fmt.Sprintf("never unlock it while the task vzdump runs; if that was broken off, run `qm unlock %d` there as root", id)
+	case "clone", "create": // what is there looks whole once it is unlocked
+		return fmt.Sprintf("if no task there makes it any more, run `qm unlock %d && qm destroy %d --destroy-unreferenced-disks 1` there as root: "+
+			"it takes all disks that are named after VM %d, on all storages, also the half-made one, which is in no config", id, id, id)
+	case "destroyed":
+		return fmt.Sprintf("if no task there does that any more, run `qm unlock %d && qm destroy %d` there as root", id, id)
 	}
-	return work + fmt.Sprintf("; if no task there works on it any more, run `qm unlock %d` there", m.Spec.Reservation.VMID)
+	return fmt.Sprintf("if no task there works on it any more, run `qm unlock %d` there as root", id)
 }
 
 func stop(m Machine) Decision {

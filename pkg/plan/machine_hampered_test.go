@@ -41,16 +41,18 @@ func TestAProtectedVMIsLeftAlone(t *testing.T) {
 }
 
 func TestALockedVMIsWaitedFor(t *testing.T) {
+	half := "if no task there makes it any more, run `qm unlock 101 && qm destroy 101 --destroy-unreferenced-disks 1` there as root: " +
+		"it takes all disks that are named after VM 101, on all storages, also the half-made one, which is in no config"
 	works := map[string]string{
-		"backup":          "a backup runs, and the deletion goes on when it has ended; never unlock it while the task vzdump runs; if that was broken off, run `qm unlock 101` there",
-		"clone":           "it is being made, and is deleted after that; if no task there works on it any more, run `qm unlock 101` there",
-		"create":          "it is being made or restored, and is deleted after that; if no task there works on it any more, run `qm unlock 101` there",
-		"migrate":         "it is moving to another node, and is deleted there; if no task there works on it any more, run `qm unlock 101` there",
-		"rollback":        "it is being rolled back to a snapshot, and is deleted after that; if no task there works on it any more, run `qm unlock 101` there",
-		"snapshot":        "a snapshot is being taken, and it is deleted after that, with its snapshots; if no task there works on it any more, run `qm unlock 101` there",
-		"snapshot-delete": "a snapshot is being deleted, and it is deleted after that, with its snapshots; if no task there works on it any more, run `qm unlock 101` there",
-		"suspending":      "it is being suspended to disk, and is deleted after that; if no task there works on it any more, run `qm unlock 101` there",
-		"new":             "the deletion goes on when the lock is gone; if no task there works on it any more, run `qm unlock 101` there",
+		"backup":          "a backup runs, and the deletion goes on when it has ended; never unlock it while the task vzdump runs; if that was broken off, run `qm unlock 101` there as root",
+		"clone":           "it is being made, and is deleted after that; " + half,
+		"create":          "it is being made or restored, and is deleted after that; " + half,
+		"migrate":         "it is moving to another node, and is deleted there; if no task there works on it any more, run `qm unlock 101` there as root",
+		"rollback":        "it is being rolled back to a snapshot, and is deleted after that; if no task there works on it any more, run `qm unlock 101` there as root",
+		"snapshot":        "a snapshot is being taken, and it is deleted after that, with its snapshots; if no task there works on it any more, run `qm unlock 101` there as root",
+		"snapshot-delete": "a snapshot is being deleted, and it is deleted after that, with its snapshots; if no task there works on it any more, run `qm unlock 101` there as root",
+		"suspending":      "it is being suspended to disk, and is deleted after that; if no task there works on it any more, run `qm unlock 101` there as root",
+		"new":             "the deletion goes on when the lock is gone; if no task there works on it any more, run `qm unlock 101` there as root",
 	}
 	for lock, work := range works {
 		runSteps(t, []step{{lock, machine(recorded, locked(lock), deleting), fmt.Sprintf("wait 15s | Locked: VM 101 on pve1 is locked (%s): %s", lock, work)}})

@@ -265,7 +265,15 @@ func TestWhileTheVMIsMade(t *testing.T) {
 			"a failed clone starts with the seed again", machine(reserved, failed("qmclone", "storage is full", 0)),
 			"do UploadSeed | UploadingSeed: uploading the seed ISO to local of pve1",
 		},
-		{"a locked VM is waited for", machine(cloned, locked("clone")), "wait 15s | Locked: VM 101 is locked (clone)"},
+		{
+			"a locked VM is waited for", machine(cloned, locked("migrate")),
+			"wait 15s | Locked: VM 101 on pve1 is locked (migrate); if no task there works on it any more, run `qm unlock 101` there as root",
+		},
+		{
+			"half a VM is not unlocked but destroyed", machine(cloned, locked("clone")),
+			"wait 15s | Locked: VM 101 on pve1 is locked (clone); if no task there makes it any more, run `qm unlock 101 && qm destroy 101 --destroy-unreferenced-disks 1` there as root: " +
+				"it takes all disks that are named after VM 101, on all storages, also the half-made one, which is in no config",
+		},
 		{"then the VM is configured", machine(cloned), "do Configure | Configuring: configuring VM 101"},
 		{
 			"before that the seed is uploaded once more when nobody knows that it was", machine(cloned, task("", plan.TaskNone)),
@@ -340,7 +348,7 @@ func TestOnceTheVMRan(t *testing.T) {
 		{"it is done wherever it has been moved", machine(recorded, node("pve2")), "done | Running: VM 101 runs on pve2"},
 		{"it is started again when it was stopped", machine(recorded, power(plan.PowerStopped)), "do Start | Starting: starting VM 101 on pve1"},
 		{"it is started where it is now", machine(recorded, power(plan.PowerStopped), node("pve2")), "do Start | Starting: starting VM 101 on pve2"},
-		{"it is left alone while it is backed up", machine(recorded, locked("backup")), "wait 15s | Locked: VM 101 is locked (backup)"},
+		{"it is left alone while it is backed up", machine(recorded, locked("backup")), "wait 15s | Locked: VM 101 on pve1 is locked (backup); never unlock it while the task vzdump runs; if that was broken off, run `qm unlock 101` there as root"},
 		{"its seed is ejected once it has its Node", machine(bootstrapped), "do EjectSeed | RemovingSeed: ejecting the seed ISO"},
 		{"its seed is then deleted", machine(ejected), "do DeleteSeed | RemovingSeed: deleting the seed ISO from local of pve1"},
 		{"the deletion of the seed is waited for", machine(ejected, task("imgdel", plan.TaskRunning)), "wait | RemovingSeed: deleting the seed ISO"},

@@ -1,7 +1,9 @@
 package integration_test
 
 import (
+	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -59,5 +61,27 @@ func TestTheSeedOfAVMThatIsGoneIsDeleted(t *testing.T) {
 	b.Expect(b.seedsOf(machine)).To(BeEmpty())
 	b.delete(machine)
 	b.Expect(b.count("/content/local:iso/capve-" + machine.Spec.Reservation.UUID + ".iso")).To(Equal(1))
+	b.leavesNothing()
+}
+
+// TestACloneWhoseWorkerDiedIsMadeAnewOnceItIsRemoved kills the worker of a clone, which leaves half a VM that only root may
+// remove, as the condition says.
+func TestACloneWhoseWorkerDiedIsMadeAnewOnceItIsRemoved(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pvesim.WithSpeed(1)) // there is time to find the worker
+	b.provisioned(b.cluster("c1"))
+	machine := b.machine("c1", "m1")
+	b.Eventually(func() string { b.get(b, machine); return machine.Status.TaskID }, patience, poll).Should(ContainSubstring(":qmclone:"))
+	b.Eventually(b.pveVMs, patience, poll).Should(HaveLen(1))
+	b.pve.World.KillWorker(proxmox.UPID(machine.Status.TaskID))
+	id := machine.Spec.Reservation.VMID
+	b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "Cloning", "lock: clone",
+		fmt.Sprintf("`qm unlock %d && qm destroy %d --destroy-unreferenced-disks 1` there as root", id, id))
+	path := fmt.Sprintf("/nodes/%s/qemu/%d", b.pveVMs()[0].Node, id)
+	b.pve.World.Unlock(proxmox.VMID(id))
+	b.ask(http.MethodDelete, path, url.Values{"destroy-unreferenced-disks": {"1"}})
+	b.running(machine)
+	b.Expect(b.pveVMs()).To(HaveLen(1))
+	b.delete(machine)
 	b.leavesNothing()
 }
