@@ -68,7 +68,7 @@ func (p *clonePeak) look(b *bench) {
 // TestClonesAreBoundedPerHost has 20 machines at once, cloned on three hosts.
 func TestClonesAreBoundedPerHost(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, pvesim.WithModel(pvesim.Model{Nodes: 3, Memory: 64 * 1024, Speed: 4}))
+	b := newBench(t, pvesim.WithModel(pvesim.Model{Nodes: 3, Memory: 64 * 1024, Speed: 1})) // a clone takes 7 s, so that some meet
 	b.provisioned(b.cluster("c1"))
 	peak := &clonePeak{}
 	stop := peak.watch(b)
