@@ -79,6 +79,11 @@ func TestDeletionAsksTheHAManagerOnce(t *testing.T) {
 			"wait 15s | Starting: VM 101 on pve1 is managed by HA: waiting for the HA manager",
 		},
 		{"but starts nothing that it gave up on", machine(resized, haState("error")), gaveUp},
+		{
+			"a VM that runs and that it gave up on is told of", machine(ejected, haState("error"), func(m *plan.Machine) { m.SeedRemoved = true }),
+			"done | HighAvailabilityFailed: VM 101 runs on pve1, but the HA manager gave up on it (state error) and does not recover it should the node fail: " +
+				"look into its log there, then run `ha-manager remove vm:101` and add it again, which does not stop it",
+		},
 	})
 }
 

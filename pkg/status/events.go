@@ -211,7 +211,9 @@ func (p MachinePass) trouble() (plan.Reason, bool) {
 			plan.WaitingForCapacity, plan.VMIDRangeExhausted, plan.TaskFailedReason, plan.Locked,
 			plan.Protected, plan.TemplateInUse, plan.HighAvailabilityFailed, plan.HostDown,
 		}, decision.Reason.Code)
-	case plan.Do, plan.Done:
+	case plan.Done:
+		return decision.Reason, decision.Reason.Code == plan.HighAvailabilityFailed
+	case plan.Do:
 	}
 	return plan.Reason{}, false
 }

@@ -48,6 +48,7 @@ var (
 	movedAway   = status.MachinePass{Observed: sees(plan.VM{Presence: plan.PresenceOurs, Node: "pve2", Power: plan.PowerRunning}), Decision: done}
 	unseen      = status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.Unobserved, "region home does not answer")}
 	notAllowed  = plan.Reason{Code: "Forbidden", Message: "VM.Config.CDROM is missing"}
+	unwatched   = status.MachinePass{Observed: sees(runningVM), Decision: plan.Done{Reason: plan.Reason{Code: plan.HighAvailabilityFailed, Message: "the HA manager gave up"}}}
 	whileItRuns = status.MachinePass{Observed: plan.Machine{Addresses: bound("10.0.0.5/24"), VM: runningVM, Bootstrapped: true}, Failure: notAllowed}
 )
 
@@ -130,6 +131,9 @@ func TestWhatHappenedInAPassIsTold(t *testing.T) {
 		},
 		{"the VM is as changed as before", proxmoxMachine(recorded), drifted("pet"), drifted("pet"), nil},
 		{"somebody changed it back", proxmoxMachine(recorded), drifted("pet"), drifted("worker-1"), nil},
+		{"the HA manager gave up on the VM", proxmoxMachine(recorded), running, unwatched, []string{"Warning HighAvailabilityFailed: the HA manager gave up"}},
+		{"it still does not look after it", proxmoxMachine(recorded), unwatched, unwatched, nil},
+		{"it looks after it again", proxmoxMachine(recorded), unwatched, running, nil},
 		{"the status was lost", proxmoxMachine(recorded), status.MachinePass{}, running, []string{"Normal Adopted: found VM 101 on pve1, which carries this machine's identity"}},
 	}
 	for _, c := range cases {

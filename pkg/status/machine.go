@@ -137,6 +137,9 @@ func virtualMachineReady(machine *v1beta1.ProxmoxMachine, pass MachinePass) meta
 	case once && vm.Presence == plan.PresenceOurs && vm.Power == plan.PowerRunning:
 		condition.Status, condition.Reason = metav1.ConditionTrue, plan.Running
 		condition.Message = fmt.Sprintf("VM %d runs on %s", machine.Spec.Reservation.VMID, vm.Node)
+		if why.Code == plan.HighAvailabilityFailed { // it runs all the same
+			condition.Reason, condition.Message = why.Code, why.Message
+		}
 	case once && vm.Presence == plan.PresenceUnknown:
 		condition.Status = metav1.ConditionUnknown
 	}

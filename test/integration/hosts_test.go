@@ -195,3 +195,35 @@ func TestDeletionGoesOnWithoutARegionThatIsDeclaredGone(t *testing.T) {
 	}, patience, poll).Should(Succeed())
 	b.delete(cluster)
 }
+
+// TestAVMThatTheHAManagerGaveUpOn is one that it could not stop. Its machine says what to do while it runs, and when it is
+// deleted.
+func TestAVMThatTheHAManagerGaveUpOn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pvesim.WithTemplates(pvesim.TemplateSpec{Name: "ubuntu-2404-k8s", Storage: "shared"}))
+	b.provisioned(b.cluster("c1"))
+	machine := b.machine("c1", "m1", func(m *v1beta1.ProxmoxMachine) { m.Spec.Bootstrap.Storage = "shared" })
+	b.settled(machine)
+	id := b.vmOf(machine).VMID
+	haState := func() string { vm, _ := b.pve.World.VM(id); return vm.HAState }
+	b.ask(http.MethodPost, "/cluster/ha/resources", url.Values{"sid": {fmt.Sprintf("vm:%d", id)}, "state": {"started"}})
+	b.Eventually(haState, patience, poll).Should(Equal("started"))
+	release := b.pve.World.HoldLock(id)
+	b.ask(http.MethodPost, b.vmPath(machine)+"/status/stop", url.Values{})
+	b.Eventually(haState, patience, poll).Should(Equal("error"))
+	release()
+
+	remedy := fmt.Sprintf("`ha-manager remove vm:%d`", id)
+	b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionTrue, "HighAvailabilityFailed", "runs on", "gave up", remedy)
+	b.tells(machine, "Warning", "HighAvailabilityFailed", remedy)
+	b.restsWithoutRequests(machine)
+	b.running(machine)
+
+	b.begin(machine)
+	b.waits(machine, "HighAvailabilityFailed", "neither starts nor stops it", fmt.Sprintf("`ha-manager set vm:%d --state disabled`", id))
+	b.Expect(b.vmOf(machine).Status).To(Equal("running"))
+	b.ask(http.MethodPut, fmt.Sprintf("/cluster/ha/resources/vm:%d", id), url.Values{"state": {"disabled"}})
+	b.gone(machine)
+	b.leavesNothing()
+	b.Expect(b.pve.World.State().HA.Resources).To(BeEmpty())
+}
