@@ -32,7 +32,8 @@ func MachineStep(m Machine) Decision {
 		return deletionStep(m)
 	}
 	for _, step := range []func(Machine) Decision{
-		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, upload, clone, halt, configure, resize, start, record, turnOff, removeSeed,
+		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, upload, clone, halt, configure, resize,
+		unlessLocked(start), record, unlessLocked(turnOff), unlessLocked(removeSeed),
 	} {
 		if decision := step(m); decision != nil {
 			return decision
@@ -150,12 +151,35 @@ func identify(m Machine) Decision {
 			return vanished(m)
 		}
 	case PresenceOurs:
-		if lock := m.VM.Config.Lock(); lock != "" {
-			id := m.Spec.Reservation.VMID
-			return Wait{Reason: Reason{Locked, fmt.Sprintf("VM %d on %s is locked (%s); %s", id, m.VM.Node, lock, LockRemedy(lock, proxmox.VMID(id)))}, After: lookAgain}
+		if m.Spec.ProviderID == "" {
+			return awaitLock(m)
 		}
 	}
 	return nil
+}
+
+// awaitLock waits while Proxmox VE, or a person, works on the VM.
+func awaitLock(m Machine) Decision {
+	lock := m.VM.Config.Lock()
+	if lock == "" {
+		return nil
+	}
+	id := m.Spec.Reservation.VMID
+	return Wait{Reason: Reason{Locked, fmt.Sprintf("VM %d on %s is locked (%s); %s", id, m.VM.Node, lock, LockRemedy(lock, proxmox.VMID(id)))}, After: lookAgain}
+}
+
+// unlessLocked is a step of a VM that ran once: one that needs nothing is not kept up by a backup.
+func unlessLocked(step func(Machine) Decision) func(Machine) Decision {
+	return func(m Machine) Decision {
+		decision := step(m)
+		if _, acts := decision.(Do); !acts {
+			return decision
+		}
+		if wait := awaitLock(m); wait != nil {
+			return wait
+		}
+		return decision
+	}
 }
 
 // otherVMID leaves a VMID that another took first; all else of the reservation stays, the seed among it. Once the VM ran

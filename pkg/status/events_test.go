@@ -49,6 +49,7 @@ var (
 	unseen      = status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.Unobserved, "region home does not answer")}
 	notAllowed  = plan.Reason{Code: "Forbidden", Message: "VM.Config.CDROM is missing"}
 	unwatched   = status.MachinePass{Observed: sees(runningVM), Decision: plan.Done{Reason: plan.Reason{Code: plan.HighAvailabilityFailed, Message: "the HA manager gave up"}}}
+	backedUp    = status.MachinePass{Observed: sees(runningVM), Decision: wait(plan.Locked, "VM 101 is locked (backup)")}
 	whileItRuns = status.MachinePass{Observed: plan.Machine{Addresses: bound("10.0.0.5/24"), VM: runningVM, Bootstrapped: true}, Failure: notAllowed}
 )
 
@@ -133,6 +134,8 @@ func TestWhatHappenedInAPassIsTold(t *testing.T) {
 		{"somebody changed it back", proxmoxMachine(recorded), drifted("pet"), drifted("worker-1"), nil},
 		{"the HA manager gave up on the VM", proxmoxMachine(recorded), running, unwatched, []string{"Warning HighAvailabilityFailed: the HA manager gave up"}},
 		{"it still does not look after it", proxmoxMachine(recorded), unwatched, unwatched, nil},
+		{"a backup keeps what is to be done from the VM", proxmoxMachine(recorded), running, backedUp, []string{"Warning Locked: VM 101 is locked (backup)"}},
+		{"it still does", proxmoxMachine(recorded), backedUp, backedUp, nil},
 		{"it looks after it again", proxmoxMachine(recorded), unwatched, running, nil},
 		{"the status was lost", proxmoxMachine(recorded), status.MachinePass{}, running, []string{"Normal Adopted: found VM 101 on pve1, which carries this machine's identity"}},
 	}

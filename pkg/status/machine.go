@@ -137,8 +137,11 @@ func virtualMachineReady(machine *v1beta1.ProxmoxMachine, pass MachinePass) meta
 	case once && vm.Presence == plan.PresenceOurs && vm.Power == plan.PowerRunning:
 		condition.Status, condition.Reason = metav1.ConditionTrue, plan.Running
 		condition.Message = fmt.Sprintf("VM %d runs on %s", machine.Spec.Reservation.VMID, vm.Node)
-		if why.Code == plan.HighAvailabilityFailed { // it runs all the same
+		switch why.Code { // it runs all the same
+		case plan.HighAvailabilityFailed:
 			condition.Reason, condition.Message = why.Code, why.Message
+		case plan.Locked:
+			condition.Reason, condition.Message = why.Code, condition.Message+"; "+why.Message
 		}
 	case once && vm.Presence == plan.PresenceUnknown:
 		condition.Status = metav1.ConditionUnknown

@@ -227,3 +227,24 @@ func TestAVMThatTheHAManagerGaveUpOn(t *testing.T) {
 	b.leavesNothing()
 	b.Expect(b.pve.World.State().HA.Resources).To(BeEmpty())
 }
+
+func TestABackupDoesNotDisturbAMachine(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provisioned(b.cluster("c1"))
+	machine := b.machine("c1", "m1")
+	b.settled(machine)
+	id, sent := b.vmOf(machine).VMID, len(own(b.requests()))
+	b.pve.World.Lock(id, "backup")
+	b.polled(3)
+	b.running(machine)
+	b.Expect(len(own(b.requests()))-sent).To(BeNumerically("<=", 3), "%v", own(b.requests())[sent:])
+	b.untold(machine, "Locked")
+
+	b.wishes(machine, v1beta1.PowerStateStopped)
+	b.tells(machine, "Warning", "Locked", "(backup)")
+	b.Expect(b.count("/status/shutdown")).To(BeZero())
+	b.Expect(b.vmOf(machine).Status).To(Equal("running"))
+	b.pve.World.Unlock(id)
+	b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "PoweredOff")
+}
