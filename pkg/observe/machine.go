@@ -174,13 +174,22 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 	case pve.Unknown: // Proxmox VE has forgotten it: what it did is seen in the VM
 		return plan.Task{}, nil
 	case pve.Failed:
-		task.State, task.Failure = plan.TaskFailed, outcome.ExitStatus
+		task.State, task.Failure = plan.TaskFailed, failureText(outcome.ExitStatus, outcome.Err)
 		if id.Type == cloneTask {
 			o.Memory.CloneFailed(subject.uuid(), o.Ledger.FailureOf(subject, upid, outcome.Err))
 		}
 		task.RetryAfter = o.Memory.retryAfter(subject.uuid(), upid)
 	}
 	return task, nil
+}
+
+// failureText is a task's error text, and what is behind it where Proxmox VE's words, of a file that cannot be written, do not
+// tell.
+func failureText(text string, err error) string {
+	if pve.ClassOf(err) == pve.NoQuorum {
+		return text + ": " + withoutQuorum
+	}
+	return text
 }
 
 // isOfAnotherHost reports whether a task deleted the seed from a host that the reservation has left since. Other tasks may
