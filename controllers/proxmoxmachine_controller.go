@@ -31,6 +31,8 @@ type MachineReconciler struct {
 	Observer *observe.Observer
 	Actor    *act.Actor
 	Events   EventRecorder
+
+	writes writes
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=proxmoxmachines,verbs=get;list;watch;update;patch
@@ -48,8 +50,12 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	if err := r.Client.Get(ctx, req.NamespacedName, machine); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Observer.Forget(req.NamespacedName)
+			r.writes.forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.writes.isBehind(machine) {
+		return ctrl.Result{RequeueAfter: tryAgain}, nil // the cache's next event comes before that, mostly
 	}
 	subject, err := r.subject(ctx, machine)
 	if err != nil || subject.Machine == nil && machine.DeletionTimestamp.IsZero() {
@@ -66,7 +72,8 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	if ends {
 		return ctrl.Result{}, unwritten
 	}
-	helper, err := patch.NewHelper(machine, r.Client)
+	writer := &witness{Client: r.Client}
+	helper, err := patch.NewHelper(machine, writer)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -74,6 +81,8 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	defer func() {
 		reterr = kerrors.NewAggregate([]error{unwritten, r.report(ctx, helper, subject, pass, reterr)})
 		r.Events.All(machine, status.MachineEvents(before, machine, pass))
+		r.writes.note(before, machine.ResourceVersion)
+		r.writes.note(machine, writer.version)
 	}()
 	return r.run(ctx, subject, &pass)
 }
