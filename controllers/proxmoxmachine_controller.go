@@ -224,7 +224,11 @@ func (r *MachineReconciler) note(machine *v1beta1.ProxmoxMachine, action plan.Ac
 	if outcome.SeedRemoved {
 		machine.Status.SeedRemoved = &outcome.SeedRemoved
 	}
-	if _, anew := action.(plan.Reserve); anew || outcome.Task != "" {
+	switch action.(type) { // partial: what another host's tasks did is nothing to this one
+	case plan.Reserve, plan.Follow:
+		machine.Status.TaskID = ""
+	}
+	if outcome.Task != "" {
 		machine.Status.TaskID = string(outcome.Task)
 	}
 }

@@ -121,7 +121,7 @@ type Reservation struct {
 	// +kubebuilder:validation:MaxLength=63
 	Region string `json:"region,omitempty"`
 
-	// node is the Proxmox VE node that the VM is made on. status.node says where it is now.
+	// node is the Proxmox VE node that the VM is made on, or was moved to before it ran. status.node says where it is now.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

@@ -58,6 +58,8 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 		return Outcome{}, a.claimAddresses(ctx, subject.ProxmoxMachine, action)
 	case plan.Reserve:
 		return Outcome{}, a.reserve(ctx, subject, action)
+	case plan.Follow:
+		return Outcome{}, a.follow(ctx, subject, action)
 	case plan.RecordProviderID:
 		return Outcome{}, a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.ProviderID = action.ProviderID })
 	case plan.HoldAddresses:
@@ -112,6 +114,16 @@ func (a *Actor) newUUID() string {
 		return a.NewUUID()
 	}
 	return uuid.NewString()
+}
+
+// follow moves the reservation to the host that its VM is on.
+func (a *Actor) follow(ctx context.Context, subject observe.MachineSubject, action plan.Follow) error {
+	machine := subject.ProxmoxMachine
+	err := a.patchSpec(ctx, machine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.Reservation.Node = string(action.Node) })
+	if err == nil {
+		a.Memory.Followed(proxmox.SMBIOSUUID(machine.Spec.Reservation.UUID))
+	}
+	return err
 }
 
 // patchSpec changes the machine's spec, unless the machine was changed since it was read, which is ErrBehind. The status in

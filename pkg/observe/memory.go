@@ -91,6 +91,11 @@ func (m *Memory) MayBeReserved(uuid proxmox.SMBIOSUUID) {
 	m.with(uuid, func(r *recollection) { *r = recollection{uploads: r.uploads} })
 }
 
+// Followed says that the VM's reservation names the host that it was moved to, where its seed is not.
+func (m *Memory) Followed(uuid proxmox.SMBIOSUUID) {
+	m.with(uuid, func(r *recollection) { r.task, r.withdrawn = "", false })
+}
+
 // Touched says that a request that may have made the VM is about to be sent.
 func (m *Memory) Touched(uuid proxmox.SMBIOSUUID) {
 	m.with(uuid, func(r *recollection) { r.untouched = false })

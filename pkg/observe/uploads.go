@@ -89,10 +89,14 @@ func (m *Memory) hasNoUpload(uuid proxmox.SMBIOSUUID) (none bool) {
 
 // addSeed adds what has to be known of the seed.
 func (o *Observer) addSeed(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) (err error) {
-	if o.seedIsUnknown(subject, machine) {
+	uuid := subject.uuid()
+	machine.SeedStranded = isStranded(cluster.Inventory.Snapshot(), machine)
+	switch {
+	case machine.SeedStranded && o.Memory.isSeedWithdrawn(uuid):
+		machine.SeedVolume = plan.SeedAbsent
+	case o.seedIsUnknown(subject, machine):
 		machine.SeedVolume, err = seedVolume(ctx, cluster, machine)
 	}
-	uuid := subject.uuid()
 	if machine.Spec.ProviderID != "" || machine.SeedVolume == plan.SeedStored || vmconfig.HasSeed(machine.VM.Config) {
 		o.Memory.uploadLanded(uuid)
 	}
@@ -136,4 +140,15 @@ func seedVolume(ctx context.Context, cluster *pve.Cluster, machine *plan.Machine
 		return plan.SeedStored, nil
 	}
 	return plan.SeedAbsent, nil
+}
+
+// isStranded reports whether a VM was moved, before it ran, to a node that the storage of its seed is not on. A local storage
+// of the same name is another one.
+func isStranded(snapshot pve.Snapshot, machine *plan.Machine) bool {
+	reservation, vm := machine.Spec.Reservation, machine.VM
+	if machine.Spec.ProviderID != "" || machine.Deleting || vm.Presence != plan.PresenceOurs || string(vm.Node) == reservation.Node {
+		return false
+	}
+	storage, found := snapshot.Storage(vm.Node, proxmox.StorageID(reservation.SeedStorage))
+	return !found || !storage.Shared
 }

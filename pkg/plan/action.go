@@ -44,6 +44,11 @@ type Reserve struct {
 	Abandoned string
 }
 
+// Follow writes into the reservation the node that the VM was moved to before it ran, so that its seed is put there.
+type Follow struct {
+	Node proxmox.NodeName
+}
+
 // Clone makes the VM from its template.
 type Clone struct {
 	VM          VirtualMachine
@@ -136,6 +141,7 @@ type RemoveFinalizer struct{}
 func (ClaimAddresses) isAction()   {}
 func (HoldAddresses) isAction()    {}
 func (Reserve) isAction()          {}
+func (Follow) isAction()           {}
 func (Clone) isAction()            {}
 func (UploadSeed) isAction()       {}
 func (Configure) isAction()        {}

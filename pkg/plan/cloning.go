@@ -66,7 +66,8 @@ func relocate(m Machine) Decision {
 	case m.Task.State == TaskRunning:
 		return Wait{Reason: taskReason(m.Task)}
 	case !m.SeedIsGone() && !m.seedIsAbandoned() && !m.isAbandoned(): // should the host come back meanwhile, the VM needs its seed
-		return withdrawSeed(m)
+		return withdrawSeed(m, fmt.Sprintf("VM %d, which is not made yet, goes to another host (%s)", before.VMID, m.CloneTrouble.Leave),
+			fmt.Sprintf("leaving %s, where VM %d could not be cloned (%s)", before.Node, before.VMID, m.CloneTrouble.Leave))
 	}
 	return moveTo(m, after)
 }
@@ -94,23 +95,6 @@ func reservationAt(choice placement.Choice) v1beta1.Reservation {
 	return v1beta1.Reservation{
 		Region: string(choice.Host.Region), Node: string(choice.Host.Node),
 		SourceNode: string(choice.Host.Template.Node), SourceVMID: int32(choice.Host.Template.ID), SeedStorage: string(choice.SeedStorage),
-	}
-}
-
-func withdrawSeed(m Machine) Decision {
-	vm := virtualMachine(m)
-	vm.Node = seedNode(m)
-	if m.SeedHost != HostUp {
-		return remark(m, Wait{Reason: Reason{HostDown, fmt.Sprintf("VM %d, which is not made yet, goes to another host (%s) once the seed ISO %s, which may be on %s, is deleted: %s",
-			vm.ID, m.CloneTrouble.Leave, seedVolume(m), vm.Node, bringBack(m, vm.Node))}, After: lookAgain})
-	}
-	if wait := awaitUpload(m); wait != nil {
-		return wait
-	}
-	return Do{
-		WithdrawSeed{VM: vm, Volume: seedVolume(m)},
-		Reason{Relocating, fmt.Sprintf("leaving %s, where VM %d could not be cloned (%s): deleting the seed ISO from %s there",
-			m.Spec.Reservation.Node, vm.ID, m.CloneTrouble.Leave, m.Spec.Reservation.SeedStorage)},
 	}
 }
 

@@ -68,7 +68,7 @@ func (w *world) askHA(kind string, do func()) *job {
 // cannot reports whether a request ends at a host that is down.
 func (w *world) cannot(action plan.Action) bool {
 	switch action := action.(type) {
-	case plan.ClaimAddresses, plan.HoldAddresses, plan.Reserve, plan.RecordProviderID, plan.ReleaseAddresses, plan.RemoveFinalizer:
+	case plan.ClaimAddresses, plan.HoldAddresses, plan.Reserve, plan.Follow, plan.RecordProviderID, plan.ReleaseAddresses, plan.RemoveFinalizer:
 		return false
 	case plan.Clone:
 		return w.isDown(action.VM.Node)
@@ -117,6 +117,8 @@ func (w *world) hamper(vm *guest) {
 	}
 	w.lock(vm)
 	switch {
+	case w.down == 0 && !vm.running && w.spec.ProviderID == "" && w.happens("somebody moves the VM"):
+		w.move(vm)
 	case w.locked == 0 && w.happens("a backup begins"):
 		w.locked, vm.config["lock"] = rounds.Draw(w.t, "rounds of the backup"), "backup"
 	case w.protected == 0 && w.happens("somebody protects the VM"):

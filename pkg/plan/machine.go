@@ -32,7 +32,7 @@ func MachineStep(m Machine) Decision {
 		return deletionStep(m)
 	}
 	for _, step := range []func(Machine) Decision{
-		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, upload, clone, halt, configure, resize,
+		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, follow, upload, clone, halt, configure, resize,
 		unlessLocked(start), record, unlessLocked(turnOff), unlessLocked(removeSeed),
 	} {
 		if decision := step(m); decision != nil {

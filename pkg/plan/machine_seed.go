@@ -44,3 +44,37 @@ func awaitUpload(m Machine) Decision {
 		"the seed ISO is deleted from %s of %s once no upload whose answer was lost can put it back: for two minutes Proxmox VE may",
 		m.Spec.Reservation.SeedStorage, seedNode(m))}, After: lookAgain}
 }
+
+// withdrawSeed deletes the seed from the host that the machine leaves; after says what comes after that.
+func withdrawSeed(m Machine, after, leaving string) Decision {
+	vm := virtualMachine(m)
+	vm.Node = seedNode(m)
+	if m.SeedHost != HostUp {
+		return remark(m, Wait{Reason: Reason{HostDown, fmt.Sprintf("%s once the seed ISO %s, which may be on %s, is deleted: %s",
+			after, seedVolume(m), vm.Node, bringBack(m, vm.Node))}, After: lookAgain})
+	}
+	if wait := awaitUpload(m); wait != nil {
+		return wait
+	}
+	return Do{
+		WithdrawSeed{VM: vm, Volume: seedVolume(m)},
+		Reason{Relocating, fmt.Sprintf("%s: deleting the seed ISO from %s there", leaving, m.Spec.Reservation.SeedStorage)},
+	}
+}
+
+// follow gives a VM that was moved before it ran, by a person or the HA manager, its seed where it is now: the one on its old
+// host is taken away, and the reservation moves. So the seed is never in more than the one place that the reservation names.
+func follow(m Machine) Decision {
+	if !m.SeedStranded || m.Spec.ProviderID != "" || m.VM.Power == PowerRunning {
+		return nil
+	}
+	before := m.Spec.Reservation
+	why := fmt.Sprintf("leaving %s, as VM %d was moved to %s before it ran", before.Node, before.VMID, m.VM.Node)
+	switch isGone := m.SeedIsGone() || m.Uploads == UploadsKnown && m.SeedVolume == SeedAbsent; { // its drive may name it
+	case m.Task.State == TaskRunning:
+		return Wait{Reason: taskReason(m.Task)}
+	case !isGone && !m.seedIsAbandoned():
+		return withdrawSeed(m, fmt.Sprintf("VM %d, which was moved to %s before it ran, gets its seed there", before.VMID, m.VM.Node), why)
+	}
+	return Do{Follow{m.VM.Node}, Reason{Relocating, why}}
+}

@@ -38,6 +38,8 @@ type Machine struct {
 	SeedVolume SeedVolume
 	// Uploads is whether uploads of the seed are on their way that nobody knows the end of.
 	Uploads Uploads
+	// SeedStranded says that the VM was moved, before it ran, to a node that the seed's storage is not on.
+	SeedStranded bool
 	// SeedNode is the node that the seed's storage is reached through; empty for the reserved one.
 	SeedNode proxmox.NodeName
 	// SeedHost is whether that node is up.

@@ -105,3 +105,24 @@ func TestAnUploadWhoseAnswerWasLostIsReckonedWith(t *testing.T) {
 		{"an ISO that somebody deleted is uploaded again", machine(resized, unseen), "do UploadSeed | UploadingSeed: uploading the seed ISO to local of pve1"},
 	})
 }
+
+func TestASeedFollowsAVMThatWasMovedBeforeItRan(t *testing.T) {
+	moved := func(m *plan.Machine) { m.SeedStranded, m.VM.Node = true, "pve2" }
+	withdraw := "do WithdrawSeed | Relocating: leaving pve1, as VM 101 was moved to pve2 before it ran: deleting the seed ISO from local there"
+	leave := "do Follow | Relocating: leaving pve1, as VM 101 was moved to pve2 before it ran"
+	offline := func(m *plan.Machine) { m.SeedNode, m.SeedHost = "pve1", plan.HostOffline }
+	runSteps(t, []step{
+		{"it is taken away from its old host", machine(cloned, moved), withdraw},
+		{"also when the HA manager moved what was configured", machine(resized, moved), withdraw},
+		{"which is waited for", machine(cloned, moved, task("imgdel", plan.TaskRunning)), "wait | RemovingSeed: deleting the seed ISO"},
+		{"then the reservation moves", machine(cloned, moved, task("imgdel", plan.TaskSucceeded)), leave},
+		{"whatever the drive names", machine(resized, moved, seedVolumeSeen(plan.SeedAbsent)), leave},
+		{"but not while an upload may land there", machine(cloned, moved, seedVolumeSeen(plan.SeedAbsent), uploads(plan.UploadsUnknown)), "wait 15s | RemovingSeed: the seed ISO is deleted from local of pve1 once no upload whose answer was lost can put it back: for two minutes Proxmox VE may"},
+		{"nor while it cannot be taken away", machine(cloned, moved, offline), "wait 15s | HostOffline: VM 101, which was moved to pve2 before it ran, gets its seed there once the seed ISO " + string(seedVolume) +
+			", which may be on pve1, is deleted: bring it back or, once it is gone for good, run `kubectl annotate proxmoxmachine worker-1 infrastructure.cluster.x-k8s.io/host-gone=pve1`"},
+		{"unless that is declared gone", machine(cloned, moved, offline, declaredGone("pve1")), leave},
+		{"a VM that somebody started there is stopped first", machine(cloned, moved, power(plan.PowerRunning)), "do Stop | Stopping: stopping VM 101 on pve2, which was started before it was configured"},
+		{"one that ran keeps its reservation", machine(recorded, moved), "done | Running: VM 101 runs on pve2"},
+		{"and one whose seed is within reach", machine(cloned, node("pve2")), "do Configure | Configuring: configuring VM 101"},
+	})
+}

@@ -121,6 +121,7 @@ func (w *world) observe() plan.Machine {
 		m.VM = w.look()
 		m.SeedNode, m.SeedHost = w.seedHost()
 		w.lookForSeed(&m)
+		m.SeedStranded = !w.sharedSeed && m.VM.Presence == plan.PresenceOurs && string(m.VM.Node) != w.spec.Reservation.Node
 		if w.isDown(proxmox.NodeName(w.spec.Reservation.Node)) {
 			m.CloneTrouble = plan.CloneTrouble{Leave: "it is down", Unfit: true}
 		}
@@ -210,6 +211,8 @@ func (w *world) request(action plan.Action) (*job, error) {
 		w.claims = 1
 	case plan.Reserve:
 		w.reserve(action.Reservation)
+	case plan.Follow:
+		w.follow(action)
 	case plan.RecordProviderID:
 		w.spec.ProviderID = action.ProviderID
 	case plan.ReleaseAddresses:
@@ -296,7 +299,7 @@ func (w *world) clone(action plan.Clone) (*job, error) {
 func (w *world) reconfigure(ref plan.VirtualMachine, change vmconfig.Change) error {
 	vm := w.own(ref)
 	after := change.Apply(vm.config)
-	if vmconfig.HasSeed(after) && !w.hasSeed() {
+	if vmconfig.HasSeed(after) && !w.reachesSeed(vm) {
 		return errRefused
 	}
 	for key, value := range after {
@@ -310,7 +313,7 @@ func (w *world) reconfigure(ref plan.VirtualMachine, change vmconfig.Change) err
 
 func (w *world) start(ref plan.VirtualMachine) *job {
 	vm := w.own(ref)
-	if w.spec.ProviderID == "" && (!vmconfig.HasSeed(vm.config) || !w.hasSeed()) {
+	if w.spec.ProviderID == "" && (!vmconfig.HasSeed(vm.config) || !w.reachesSeed(vm)) {
 		w.t.Fatal("started a VM for the first time without its seed")
 	}
 	if w.ha {
@@ -359,12 +362,35 @@ func (w *world) destroy(ref plan.VirtualMachine) *job {
 	}}
 }
 
+// reachesSeed reports whether the seed is where a VM is.
+func (w *world) reachesSeed(vm *guest) bool { return w.seeds[w.storedOn(vm.node)] }
+
+// follow moves the reservation to where the VM is.
+func (w *world) follow(action plan.Follow) {
+	before := proxmox.NodeName(w.spec.Reservation.Node)
+	if w.isDown(before) && w.hostGone == before {
+		delete(w.seeds, before)
+		delete(w.landing, before)
+	}
+	if w.seeds[w.storedOn(before)] || before == action.Node {
+		w.t.Fatalf("left %s for %s with the seed there", before, action.Node)
+	}
+	w.spec.Reservation.Node, w.task = string(action.Node), plan.Task{}
+}
+
+// move has somebody move a VM that has not run yet to another host.
+func (w *world) move(vm *guest) {
+	if vm.node = "pve2"; w.spec.Reservation.Node == "pve2" {
+		vm.node = "pve1"
+	}
+}
+
 // hasSeed reports whether the seed is where the VM is made.
 func (w *world) hasSeed() bool { return w.seeds[w.storedOn(proxmox.NodeName(w.spec.Reservation.Node))] }
 
 func (w *world) deleteSeed(node proxmox.NodeName) *job {
 	for id, vm := range w.vms {
-		if vmconfig.HasSeed(vm.config) && !w.isDown(vm.node) && !vm.abandoned {
+		if vmconfig.HasSeed(vm.config) && !w.isDown(vm.node) && !vm.abandoned && w.storedOn(vm.node) == w.storedOn(node) {
 			w.t.Fatalf("deleted the seed while VM %d has it in a drive", id)
 		}
 	}

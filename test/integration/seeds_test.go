@@ -85,3 +85,21 @@ func TestACloneWhoseWorkerDiedIsMadeAnewOnceItIsRemoved(t *testing.T) {
 	b.delete(machine)
 	b.leavesNothing()
 }
+
+// TestAVMThatIsMigratedBeforeItIsConfiguredGetsItsSeedThere has its seed on local storage.
+func TestAVMThatIsMigratedBeforeItIsConfiguredGetsItsSeedThere(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pvesim.WithTemplates(pvesim.TemplateSpec{Name: "ubuntu-2404-k8s", Storage: "shared"}))
+	b.provisioned(b.cluster("c1"))
+	b.add(b.pve.World.AddFault(pvesim.Fault{Method: http.MethodPut, Path: pathConfig, Status: 500, Reason: "not yet"}))
+	machine := b.machine("c1", "m1", at("pve1"))
+	b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "Error", "not yet")
+	b.ask(http.MethodPost, fmt.Sprintf("/nodes/pve1/qemu/%d/migrate", b.pveVMs()[0].VMID), url.Values{"target": {"pve2"}})
+	b.pve.World.ClearFaults()
+	b.running(machine)
+	b.Expect(machine.Spec.Reservation.Node).To(Equal("pve2"))
+	b.Expect(b.seedsOf(machine)).To(Equal([]proxmox.NodeName{"pve2"}))
+	b.Expect(b.vmOf(machine).Node).To(BeEquivalentTo("pve2"))
+	b.delete(machine)
+	b.leavesNothing()
+}
