@@ -15,7 +15,7 @@ import (
 
 // begun counts the requests for a machine until it is Ready.
 type begun struct {
-	calls map[string]int
+	calls tally
 	// troubles is how many there had been when the machine was made.
 	troubles int
 }
@@ -23,7 +23,7 @@ type begun struct {
 // undisturbed are the machines that nothing happened to until they were Ready, and what they cost Proxmox VE.
 type undisturbed struct {
 	machines, most int
-	calls          map[string]int
+	calls          tally
 }
 
 // trouble notes that something went wrong, so that machines that are being made are not counted.
@@ -38,7 +38,7 @@ func (s *simulation) begin(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.unmended == 0 {
-		s.begun[name] = &begun{calls: map[string]int{}, troubles: s.troubles}
+		s.begun[name] = &begun{calls: tally{}, troubles: s.troubles}
 	}
 }
 
@@ -65,21 +65,13 @@ func (s *simulation) ready(object *v1beta1.ProxmoxMachine) {
 	if b.troubles != s.troubles {
 		return
 	}
-	sum := 0
-	for endpoint, n := range b.calls {
-		s.figures.undisturbed.calls[endpoint] += n
-		sum += n
-	}
-	s.figures.undisturbed.machines++
-	s.figures.undisturbed.most = max(s.figures.undisturbed.most, sum)
+	s.figures.undisturbed.merge(undisturbed{machines: 1, most: b.calls.total(), calls: b.calls})
 }
 
 // merge adds the figures of another.
 func (u *undisturbed) merge(other undisturbed) {
 	u.machines, u.most = u.machines+other.machines, max(u.most, other.most)
-	for endpoint, n := range other.calls {
-		u.calls[endpoint] += n
-	}
+	u.calls.merge(other.calls)
 }
 
 // String is what is printed at the end.
@@ -87,13 +79,9 @@ func (u *undisturbed) String() string {
 	if u.machines == 0 {
 		return "no machine was left undisturbed until it was Ready\n"
 	}
-	total := 0
-	for _, n := range u.calls {
-		total += n
-	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "requests for each of %d machines from Machine to Ready with nothing in the way: %.2f, at most %d, beside the shared polls\n",
-		u.machines, float64(total)/float64(u.machines), u.most)
+		u.machines, float64(u.calls.total())/float64(u.machines), u.most)
 	for _, endpoint := range slices.Sorted(maps.Keys(u.calls)) {
 		fmt.Fprintf(&out, "  %8.2f  %s\n", float64(u.calls[endpoint])/float64(u.machines), endpoint)
 	}

@@ -41,6 +41,8 @@ type machine struct {
 	nodeSoon bool
 	// destroyed says that somebody had its VM destroyed behind our back; vanished that it was seen to be gone thereafter.
 	destroyed, vanished bool
+	// off says that it is wished to be.
+	off bool
 }
 
 func (s *simulation) sortedMachines() []*machine {

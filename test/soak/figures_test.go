@@ -9,22 +9,92 @@ import (
 	"time"
 )
 
+// tally counts things by name.
+type tally map[string]int
+
+func (t tally) total() int {
+	total := 0
+	for _, n := range t {
+		total += n
+	}
+	return total
+}
+
+func (t tally) merge(other tally) {
+	for key, n := range other {
+		t[key] += n
+	}
+}
+
+// list gives a line to each name.
+func (t tally) list() string {
+	var out strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(t)) {
+		fmt.Fprintf(&out, "  %8d  %s\n", t[key], key)
+	}
+	return out.String()
+}
+
+// table counts what happened to things, by thing and by what it was.
+type table map[string]tally
+
+func (t table) add(thing, what string) {
+	if t[thing] == nil {
+		t[thing] = tally{}
+	}
+	t[thing][what]++
+}
+
+func (t table) total() int {
+	total := 0
+	for _, row := range t {
+		total += row.total()
+	}
+	return total
+}
+
+func (t table) merge(other table) {
+	for thing, row := range other {
+		if t[thing] == nil {
+			t[thing] = tally{}
+		}
+		t[thing].merge(row)
+	}
+}
+
+// list gives a line to each thing.
+func (t table) list(columns ...string) string {
+	var out strings.Builder
+	for _, column := range columns {
+		fmt.Fprintf(&out, "  %8s", column)
+	}
+	out.WriteString("\n")
+	for _, thing := range slices.Sorted(maps.Keys(t)) {
+		for _, column := range columns {
+			fmt.Fprintf(&out, "  %8d", t[thing][column])
+		}
+		fmt.Fprintf(&out, "  %s\n", thing)
+	}
+	return out.String()
+}
+
 // figures count what runs came to.
 type figures struct {
-	mu                                sync.Mutex
-	seeds, crashes, violations, steps int
-	virtual                           time.Duration
-	// calls are requests to Proxmox VE, struck those that went wrong, unwritten the writes to Kubernetes that did.
-	calls, struck, unwritten map[string]int
+	mu                       sync.Mutex
+	seeds, violations, steps int
+	virtual                  time.Duration
+	// calls are requests to Proxmox VE, kills of the manager by what it did last.
+	calls, kills tally
+	// struck are the requests to Proxmox VE that went wrong, unwritten the writes to Kubernetes that did.
+	struck, unwritten table
 	// wishes are what users asked for, deeds what else happened.
-	wishes, deeds map[string]int
+	wishes, deeds tally
 	undisturbed   undisturbed
 }
 
 func newFigures() *figures {
 	return &figures{
-		calls: map[string]int{}, struck: map[string]int{}, unwritten: map[string]int{}, wishes: map[string]int{}, deeds: map[string]int{},
-		undisturbed: undisturbed{calls: map[string]int{}},
+		calls: tally{}, kills: tally{}, struck: table{}, unwritten: table{}, wishes: tally{}, deeds: tally{}, undisturbed: undisturbed{calls: tally{}},
 	}
 }
 
@@ -32,16 +102,14 @@ func newFigures() *figures {
 func (f *figures) merge(other *figures) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.seeds, f.crashes, f.violations, f.steps = f.seeds+other.seeds, f.crashes+other.crashes, f.violations+other.violations, f.steps+other.steps
-	f.virtual += other.virtual
+	f.seeds, f.violations, f.steps, f.virtual = f.seeds+other.seeds, f.violations+other.violations, f.steps+other.steps, f.virtual+other.virtual
+	f.calls.merge(other.calls)
+	f.kills.merge(other.kills)
+	f.struck.merge(other.struck)
+	f.unwritten.merge(other.unwritten)
+	f.wishes.merge(other.wishes)
+	f.deeds.merge(other.deeds)
 	f.undisturbed.merge(other.undisturbed)
-	for _, pair := range [][2]map[string]int{
-		{f.calls, other.calls}, {f.struck, other.struck}, {f.unwritten, other.unwritten}, {f.wishes, other.wishes}, {f.deeds, other.deeds},
-	} {
-		for key, n := range pair[1] {
-			pair[0][key] += n
-		}
-	}
 }
 
 // String is what is printed at the end.
@@ -49,27 +117,14 @@ func (f *figures) String() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out strings.Builder
-	fmt.Fprintf(&out, "seeds: %d, with %.1f hours of virtual time in %d steps\nthe manager was killed: %d times\n", f.seeds, f.virtual.Hours(), f.steps, f.crashes)
-	for _, part := range []struct {
-		title  string
-		counts map[string]int
-	}{
-		{"requests to Proxmox VE", f.calls},
-		{"faults injected into them", f.struck},
-		{"faults injected into writes to Kubernetes", f.unwritten},
-		{"wishes of users", f.wishes},
-		{"meddling and mishaps", f.deeds},
-	} {
-		total := 0
-		for _, n := range part.counts {
-			total += n
-		}
-		fmt.Fprintf(&out, "%s: %d\n", part.title, total)
-		for _, key := range slices.Sorted(maps.Keys(part.counts)) {
-			fmt.Fprintf(&out, "  %8d  %s\n", part.counts[key], key)
-		}
-	}
+	section := func(title string, total int, list string) { fmt.Fprintf(&out, "%s: %d\n%s", title, total, list) }
+	section("requests to Proxmox VE", f.calls.total(), f.calls.list())
+	section("faults injected into them", f.struck.total(), f.struck.list(before, after, lost, hang, taskFail))
+	section("faults injected into writes to Kubernetes", f.unwritten.total(), f.unwritten.list(conflicts.String(), refused.String(), replyLost.String()))
+	section("kills of the manager, by what it did last", f.kills.total(), f.kills.list())
+	section("wishes of users", f.wishes.total(), f.wishes.list())
+	section("meddling and mishaps", f.deeds.total(), f.deeds.list())
 	out.WriteString(f.undisturbed.String())
-	fmt.Fprintf(&out, "violations: %d\n", f.violations)
+	fmt.Fprintf(&out, "seeds: %d, of %.1f hours of virtual time in %d steps\nviolations: %d\n", f.seeds, f.virtual.Hours(), f.steps, f.violations)
 	return out.String()
 }

@@ -36,7 +36,9 @@ type verdict struct {
 type ticket struct {
 	kind kind
 	// label says who wants what; tickets are ordered by it.
-	label   string
+	label string
+	// what is done, without names.
+	what    string
 	arrived int
 	release chan verdict
 	// resend carries the request out without the one who sent it: it was on its way when the sender died.

@@ -229,7 +229,8 @@ const pause = 250 * time.Millisecond
 // write passes the gate.
 func (k *kubeClient) write(ctx context.Context, verb string, object client.Object, do func(client.Object) error) error {
 	name := refOf(object)
-	v, err := k.gate.pass(ctx, &ticket{kind: kubeWrite, label: fmt.Sprintf("%s %s %s %s", whoOf(ctx), verb, name.kind, name.name)})
+	what := verb + " " + name.kind
+	v, err := k.gate.pass(ctx, &ticket{kind: kubeWrite, what: what, label: fmt.Sprintf("%s %s %s", whoOf(ctx), what, name.name)})
 	resource := resourceOf(name.kind)
 	switch {
 	case err != nil:

@@ -43,6 +43,8 @@ type simulation struct {
 	manager      *process
 	processes    int
 	sentinels    map[proxmox.VMID]string
+	// foreignVolumes are the ISO images of another management cluster, as they look.
+	foreignVolumes string
 	// lost are the hosts whose API cannot be reached, heal undoes what was done to hosts.
 	lost map[proxmox.NodeName]bool
 	heal []func()
@@ -52,6 +54,8 @@ type simulation struct {
 	begun map[string]*begun
 	// lastTask is the last one that was started.
 	lastTask proxmox.UPID
+	// last is the last thing that a manager did.
+	last string
 	// calm says that nothing is made to go wrong any more.
 	calm bool
 	// syncing says that the stand-in for Cluster API is about to look.
@@ -190,7 +194,6 @@ func (s *simulation) step(until time.Time) {
 		s.reconcile(s.manager, items[choice-len(tickets)])
 	}
 	s.settle()
-	s.watchIdentities()
 	time.Sleep(s.upTo(8 * time.Millisecond)) //nolint:forbidigo // virtual time
 }
 
@@ -209,6 +212,9 @@ func (s *simulation) idle(until time.Time) {
 
 // letOn lets a ticket on, and draws what becomes of it.
 func (s *simulation) letOn(t *ticket) {
+	if t.what != "" {
+		s.last = t.what
+	}
 	switch t.kind {
 	case reconciled:
 		s.gate.let(t, verdict{})
@@ -219,11 +225,13 @@ func (s *simulation) letOn(t *ticket) {
 			s.lastTask = proxmox.UPID("UPID:" + strings.TrimRight(task, `"}`))
 		}
 		s.gate.let(t, verdict{})
+		s.settle()
+		s.watchIdentities()
 	case kubeWrite:
 		v := verdict{}
 		if !s.calm && s.random.IntN(1000) < s.setting.kubeFaults {
 			v.fate = []fate{conflicts, refused, replyLost}[s.random.IntN(3)]
-			s.figures.unwritten[v.fate.String()]++
+			s.figures.unwritten.add(t.what, v.fate.String())
 			s.trouble()
 		}
 		s.trace.add("kube", "%s%s", t.label, v.fate.note())
@@ -233,56 +241,8 @@ func (s *simulation) letOn(t *ticket) {
 	}
 }
 
-func (s *simulation) letRequest(t *ticket) {
-	name := ""
-	if !s.calm && s.random.IntN(1000) < s.setting.pveFaults {
-		var fault pvesim.Fault
-		name, fault = s.drawFault()
-		if err := s.world.AddFault(fault); err != nil {
-			s.violate("harness: %v", err)
-		}
-		s.trace.add("fault", "%s: %s", name, t.label)
-	}
-	s.trace.add("asks", "%s", t.label)
-	s.gate.let(t, verdict{})
-	s.settle()
-	if name != "" {
-		if s.world.Faults()[0].Struck > 0 {
-			s.figures.struck[name]++
-			s.trouble()
-		}
-		s.world.ClearFaults()
-	}
-}
-
-// drawFault draws how a request goes wrong.
-func (s *simulation) drawFault() (string, pvesim.Fault) {
-	faults := []struct {
-		name string
-		pvesim.Fault
-	}{
-		{"before: 500", pvesim.Fault{Status: 500, Reason: "got timeout"}},
-		{"before: 595", pvesim.Fault{Status: 595, Reason: "No route to host"}},
-		{"before: 596", pvesim.Fault{Status: 596, Reason: "Connection timed out", Delay: pvesim.Duration(30 * time.Second)}},
-		{"before: 401", pvesim.Fault{Status: 401, Reason: "No ticket"}},
-		{"before: 503", pvesim.Fault{Status: 503, Reason: "Service Unavailable"}},
-		{"before: connection closed", pvesim.Fault{Hang: true}},
-		{"after effect: 500", pvesim.Fault{When: pvesim.AfterEffect, Status: 500, Reason: "got timeout"}},
-		{"after effect: 596", pvesim.Fault{When: pvesim.AfterEffect, Status: 596, Reason: "Connection timed out", Delay: pvesim.Duration(30 * time.Second)}},
-		{"after effect: 502", pvesim.Fault{When: pvesim.AfterEffect, Status: 502, Reason: "Bad Gateway"}},
-		{"after effect: hangs", pvesim.Fault{When: pvesim.AfterEffect, Hang: true}},
-		{"reply dropped", pvesim.Fault{When: pvesim.DropReply}},
-		{"reply dropped", pvesim.Fault{When: pvesim.DropReply}},
-		{"task fails before", pvesim.Fault{TaskError: "unexpected trouble"}},
-		{"task fails after", pvesim.Fault{When: pvesim.AfterEffect, TaskError: "unexpected trouble"}},
-	}
-	drawn := faults[s.random.IntN(len(faults))]
-	drawn.Nth = 1
-	return drawn.name, drawn.Fault
-}
-
 func (f fate) String() string {
-	return [...]string{"carried out", "conflict", "refused", "reply lost"}[f]
+	return [...]string{"carried out", "conflict", "refused", "lost"}[f]
 }
 
 func (f fate) note() string {
@@ -294,7 +254,7 @@ func (f fate) note() string {
 
 // crash kills the manager; the next one starts soon.
 func (s *simulation) crash() {
-	s.figures.crashes++
+	s.figures.kills[cmp.Or(s.last, "nothing yet")]++
 	s.trouble()
 	s.trace.add("manager", "process %d is killed", s.manager.number)
 	s.kill(s.manager)

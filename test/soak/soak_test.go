@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	debug.SetGCPercent(400)
 	ctrl.SetLogger(logr.Discard())
 	os.Exit(m.Run())
 }

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,7 +47,15 @@ func (s *simulation) looks(id proxmox.VMID) string {
 	return text(vm) + text(volumes)
 }
 
+// volumesOf is how all volumes look that a UUID is in the names of.
+func (s *simulation) volumesOf(uuid string) string {
+	return text(slices.DeleteFunc(s.world.Volumes(), func(v pvesim.Volume) bool { return !strings.Contains(string(v.ID), uuid) }))
+}
+
 func (s *simulation) checkSentinels() {
+	if now := s.volumesOf(foreignUUID); now != s.foreignVolumes {
+		s.violate("foreign volumes were changed:\nfrom %s\nto   %s", s.foreignVolumes, now)
+	}
 	for _, id := range slices.Sorted(maps.Keys(s.sentinels)) {
 		if now := s.looks(id); now != s.sentinels[id] {
 			s.violate("foreign VM %d was changed:\nfrom %s\nto   %s", id, s.sentinels[id], now)
@@ -156,28 +163,13 @@ func (s *simulation) unsettled() []string {
 			found = append(found, m.name+": "+problem)
 		}
 	}
-	for _, claim := range all[*ipamv1.IPAddressClaim](s.api) {
-		if owner := s.machines[strings.Split(claim.Name, "-net")[0]]; owner == nil || owner.gone {
-			found = append(found, "IPAddressClaim "+claim.Name+" is left")
-		}
-	}
-	for _, address := range all[*ipamv1.IPAddress](s.api) {
-		if owner := s.machines[strings.Split(address.Name, "-net")[0]]; owner == nil || owner.gone {
-			found = append(found, "IPAddress "+address.Name+" is left")
-		}
-	}
+	found = append(found, s.leftObjects()...)
+	found = append(found, s.leftVMs()...)
+	found = append(found, s.leftVolumes()...)
 	for _, finding := range s.world.Findings() {
-		if finding.Kind == pvesim.OrphanSeed && s.isKept(finding) {
-			continue
-		}
 		found = append(found, string(finding.Kind)+": "+finding.Text)
 	}
 	return found
-}
-
-// isKept tells whether a seed goes with its machine, whose VM was deleted by somebody else.
-func (s *simulation) isKept(finding pvesim.Finding) bool {
-	return slices.ContainsFunc(s.living(), func(m *machine) bool { return m.vanished && strings.Contains(finding.Object+finding.Text, m.uuid) })
 }
 
 func (s *simulation) unsettledMachine(m *machine) string {
@@ -195,6 +187,11 @@ func (s *simulation) unsettledMachine(m *machine) string {
 	case m.vanished:
 		if ready := conditions.Get(object, v1beta1.VirtualMachineReadyCondition); len(vms) > 0 || ready == nil || ready.Reason != plan.VirtualMachineGone {
 			return fmt.Sprintf("its VM was deleted, which is not said; VMs: %d; %s", len(vms), reasons(object, found))
+		}
+		return ""
+	case m.off:
+		if len(vms) != 1 || vms[0].Status != "stopped" {
+			return fmt.Sprintf("it is to be off: %v; %s", vms, reasons(object, found))
 		}
 		return ""
 	case len(vms) != 1 || vms[0].Status != "running" || object.Spec.ProviderID == "":
