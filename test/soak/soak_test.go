@@ -140,7 +140,7 @@ func (s *simulation) repair() {
 		}
 		switch {
 		case vm.Lock == "clone" || vm.Lock == "create":
-			s.admin("DELETE", vmPath(vm), url.Values{"skiplock": {"1"}, "destroy-unreferenced-disks": {"1"}})
+			s.admin("DELETE", vmPath(vm), url.Values{"purge": {"1"}, "skiplock": {"1"}, "destroy-unreferenced-disks": {"1"}})
 		case vm.Lock != "":
 			s.admin("PUT", vmPath(vm)+"/config", url.Values{"delete": {"lock"}, "skiplock": {"1"}})
 		}
