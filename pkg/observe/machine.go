@@ -169,6 +169,9 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 			return task, outcome.Err
 		}
 	case pve.Succeeded:
+		if task.RemovesSeed() && o.Memory.lastTask(subject.uuid()) == "" {
+			return plan.Task{}, nil // an earlier process may have uploaded another since and died before it wrote that down
+		}
 		task.State, task.Warnings = plan.TaskSucceeded, outcome.Warnings
 		o.Memory.taskEnded(subject.uuid(), upid)
 	case pve.Unknown: // Proxmox VE has forgotten it: what it did is seen in the VM
