@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,6 +26,7 @@ var (
 	firstSeed = flag.Uint64("soak.seed", 1, "the first seed")
 	seeds     = flag.Int("soak.seeds", 500, "how many seeds are run")
 	budget    = flag.Duration("soak.time", 30*time.Second, "no seed is begun after this time; 0 for no limit")
+	stop      = flag.Bool("soak.stop", false, "begin no seed after one that fails")
 	full      = flag.Bool("soak.trace", false, "print the whole trace of a seed that fails")
 )
 
@@ -41,21 +41,20 @@ func TestMain(m *testing.M) {
 func TestCampaign(t *testing.T) {
 	begun := time.Now()
 	total := newFigures()
-	var next, done atomic.Int64
-	var failed sync.Map
+	var next, done, failed atomic.Int64
 	for worker := range runtime.GOMAXPROCS(0) {
 		t.Run(fmt.Sprintf("worker %d", worker), func(t *testing.T) {
 			t.Parallel()
 			for {
 				n := next.Add(1) - 1
-				if n >= int64(*seeds) || *budget > 0 && time.Since(begun) > *budget {
+				if n >= int64(*seeds) || *budget > 0 && time.Since(begun) > *budget || *stop && failed.Load() > 0 {
 					return
 				}
 				seed := *firstSeed + uint64(n)
 				run := play(t, seed)
 				total.merge(run.figures)
 				if len(run.violations) > 0 {
-					failed.Store(seed, true)
+					failed.Add(1)
 					t.Errorf("seed %d: %s\n%s\nrepeat it: make soak SEED=%d SEEDS=1", seed, strings.Join(run.violations, "\n"), run.story(), seed)
 				}
 				if d := done.Add(1); d%100 == 0 {
