@@ -57,7 +57,7 @@ func TestCampaign(t *testing.T) {
 					failed.Add(1)
 					t.Errorf("seed %d: %s\n%s\nrepeat it: make soak SEED=%d SEEDS=1", seed, strings.Join(run.violations, "\n"), run.story(), seed)
 				}
-				if d := done.Add(1); d%100 == 0 {
+				if d := done.Add(1); d%25 == 0 {
 					fmt.Printf("    %d of %d seeds, %s\n", d, *seeds, time.Since(begun).Round(time.Second))
 				}
 			}
