@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -195,8 +196,8 @@ func (f *templateFinder) find(ctx context.Context) error {
 		}
 		f.local[template.Node] = append(f.local[template.Node], template.ID)
 	}
-	for node, ids := range f.local {
-		for _, id := range ids {
+	for _, node := range slices.Sorted(maps.Keys(f.local)) {
+		for _, id := range f.local[node] {
 			shared, err := f.isShared(ctx, pve.VMRef{Node: node, ID: id})
 			if err != nil {
 				return err

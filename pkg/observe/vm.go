@@ -77,7 +77,7 @@ func (s *vmSight) look(ctx context.Context) (plan.VM, error) {
 // justStarted reports whether the last thing that was done to the VM was to start it, from a config that is remembered.
 func (s *vmSight) justStarted() bool {
 	config, _ := s.Memory.config(s.subject.uuid())
-	return config != nil && s.task.State == plan.TaskSucceeded && s.task.Type == "qmstart" &&
+	return config != nil && config.Lock() == "" && s.task.State == plan.TaskSucceeded && s.task.Type == "qmstart" &&
 		s.subject.ProxmoxMachine.DeletionTimestamp.IsZero()
 }
 
@@ -107,6 +107,9 @@ func (s *vmSight) settled() bool {
 func (s *vmSight) fromInventory(ctx context.Context) (plan.VM, error) {
 	vm := plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node}
 	vm.Config, vm.Digest = s.Memory.config(s.subject.uuid())
+	if vm.Config.Lock() != "" { // of before: the inventory shows none
+		vm.Config, vm.Digest = nil, ""
+	}
 	if vm.Config == nil && s.subject.seedInUse() {
 		config, err := s.pve.VMConfig(ctx, s.ref)
 		if err != nil {
