@@ -133,6 +133,7 @@ func TestMachineIsShutDownAndStartedAsAsked(t *testing.T) {
 
 			b.ask(http.MethodPost, b.vmPath(machine)+"/status/start", url.Values{}) // it is shut down again
 			b.Eventually(func() int { return len(writes(b.requests()[sent:])) }, patience, poll).Should(Equal(2))
+			b.Eventually(func() string { return b.vmOf(machine).Status }, patience, poll).Should(Equal("stopped")) // the condition may be of before
 			b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "PoweredOff")
 
 			b.wishes(machine, v1beta1.PowerStateRunning)
