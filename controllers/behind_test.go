@@ -33,6 +33,20 @@ func TestAMachineIsLeftUntilTheCacheShowsWhatWasWritten(t *testing.T) {
 	}
 }
 
+func TestAMachineIsNotLeftForEverForAVersionThatNeverComes(t *testing.T) {
+	var w writes
+	w.note(machineAt("900"), "901")
+	left := 0
+	for range 10 * mostBehind { // its API server was restored, and counts from 7
+		if w.isBehind(machineAt("7")) {
+			left++
+		}
+	}
+	if left != mostBehind {
+		t.Errorf("it was left %d times, want %d", left, mostBehind)
+	}
+}
+
 // versioned is an API server that gives each patched object the next version, or refuses.
 type versioned struct {
 	client.Client
