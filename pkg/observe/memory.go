@@ -112,7 +112,7 @@ func (m *Memory) Cloned(uuid proxmox.SMBIOSUUID, err error) {
 	class := pve.ClassOf(err)
 	m.with(uuid, func(r *recollection) {
 		switch class {
-		case pve.None:
+		case pve.None, pve.Other: // an error that nobody knows may have come after the VM was made
 			r.clones++
 		case pve.Ambiguous:
 			r.clones, r.lostAt = r.clones+1, m.clock.Now()

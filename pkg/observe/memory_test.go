@@ -28,9 +28,10 @@ func TestMemoryOfAVMThatIsGoneStaysEmpty(t *testing.T) {
 }
 
 var (
-	errTaken  = &pve.Error{Method: "POST", Status: 500, Reason: "unable to create VM 100: config file already exists"}
-	errLost   = &pve.Error{Method: "POST", Status: 596, Reason: "Connection timed out"}
-	errDenied = &pve.Error{Method: "POST", Status: 403, Reason: "Permission check failed (/pool/capi, VM.Allocate)"}
+	errTaken   = &pve.Error{Method: "POST", Status: 500, Reason: "unable to create VM 100: config file already exists"}
+	errLost    = &pve.Error{Method: "POST", Status: 596, Reason: "Connection timed out"}
+	errUnheard = &pve.Error{Method: "POST", Status: 500, Reason: "got timeout"}
+	errDenied  = &pve.Error{Method: "POST", Status: 403, Reason: "Permission check failed (/pool/capi, VM.Allocate)"}
 )
 
 func TestAVMIDThatIsRefusedAsTakenIsAnothers(t *testing.T) {
@@ -42,6 +43,7 @@ func TestAVMIDThatIsRefusedAsTakenIsAnothers(t *testing.T) {
 		{"at the first clone", []error{errTaken}, true},
 		{"after a clone that was refused", []error{errDenied, errTaken}, true},
 		{"but not after one whose answer was lost", []error{errLost, errTaken}, false},
+		{"nor after one that ended with an error that nobody knows", []error{errUnheard, errTaken}, false},
 		{"nor after one that was begun", []error{nil, errTaken}, false},
 	}
 	for _, c := range cases {

@@ -32,6 +32,9 @@ func (m *Memory) Drawn(uuid proxmox.SMBIOSUUID) {
 // Uploaded says how the request for an upload of the seed ended.
 func (m *Memory) Uploaded(uuid proxmox.SMBIOSUUID, err error) {
 	class := pve.ClassOf(err)
+	if class == pve.Other { // which may have come after the seed was stored
+		m.with(uuid, func(r *recollection) { r.uploads.none = false })
+	}
 	if class != pve.None && class != pve.Ambiguous {
 		return // it was refused
 	}

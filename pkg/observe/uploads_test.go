@@ -4,10 +4,7 @@ import (
 	"testing"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
-
-var errRefused = &pve.Error{Method: "POST", Status: 500, Reason: "no space left"}
 
 func TestAnUploadMayLandLate(t *testing.T) {
 	memory, clock := newTestMemory()
@@ -22,7 +19,14 @@ func TestAnUploadMayLandLate(t *testing.T) {
 	expect("until it sees the seed", plan.UploadsKnown)
 	memory.Drawn(someVM)
 	memory.Reserved(someVM)
-	memory.Uploaded(someVM, errRefused)
+	memory.Uploaded(someVM, errDenied)
+	if !memory.hasNoUpload(someVM) {
+		t.Error("an upload that was refused stored nothing")
+	}
+	memory.Uploaded(someVM, errUnheard)
+	if memory.hasNoUpload(someVM) {
+		t.Error("an error that nobody knows may have come after the seed was stored")
+	}
 	memory.Uploaded(someVM, nil)
 	expect("with an answer", plan.UploadsKnown)
 	memory.Uploaded(someVM, errLost)

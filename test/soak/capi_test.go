@@ -1,6 +1,7 @@
 package soak_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -73,6 +75,7 @@ func (s *simulation) soonSync() {
 		for _, m := range s.sortedMachines() {
 			s.syncMachine(m)
 		}
+		s.collectGarbage()
 		s.syncClaims()
 	})
 }
@@ -201,6 +204,20 @@ func (s *simulation) endMachine(m *machine, owner *clusterv1.Machine, infrastruc
 	}
 }
 
+// collectGarbage deletes claims whose machine is gone, as Kubernetes does.
+func (s *simulation) collectGarbage() {
+	machines := map[types.UID]bool{}
+	for _, machine := range all[*v1beta1.ProxmoxMachine](s.api) {
+		machines[machine.UID] = true
+	}
+	for _, claim := range all[*ipamv1.IPAddressClaim](s.api) {
+		isLeft := func(owner metav1.OwnerReference) bool { return machines[owner.UID] }
+		if len(claim.OwnerReferences) > 0 && claim.DeletionTimestamp.IsZero() && !slices.ContainsFunc(claim.OwnerReferences, isLeft) {
+			s.must(s.api.delete(claim))
+		}
+	}
+}
+
 // syncClaims is the IPAM provider. Like the in-cluster one it takes the address as soon as its claim is being deleted.
 func (s *simulation) syncClaims() {
 	for _, seen := range all[*ipamv1.IPAddressClaim](s.api) {
@@ -311,6 +328,14 @@ func (s *simulation) relink(uids map[string]string) {
 			object.OwnerReferences[0].UID = owner.UID
 			s.must(s.api.update(object))
 		}
+	}
+	for _, seen := range all[*ipamv1.IPAddressClaim](s.api) {
+		object, _ := find[*ipamv1.IPAddressClaim](s.api, seen.Name)
+		for i := range object.OwnerReferences {
+			owner := &object.OwnerReferences[i]
+			owner.UID = types.UID(cmp.Or(uids[string(owner.UID)], string(owner.UID)))
+		}
+		s.must(s.api.update(object))
 	}
 	if object, found := find[*v1beta1.ProxmoxCluster](s.api, clusterName); found {
 		owner, _ := find[*clusterv1.Cluster](s.api, clusterName)

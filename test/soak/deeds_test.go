@@ -54,9 +54,7 @@ func (s *simulation) deeds() []deed {
 		{"admin: firewall", 2, s.onVM(func(vm pvesim.VM) {
 			s.admin("POST", vmPath(vm)+"/firewall/rules", url.Values{"type": {"in"}, "action": {"ACCEPT"}})
 		})},
-		{"admin: HA", 2, s.onVM(func(vm pvesim.VM) {
-			s.admin("POST", "/cluster/ha/resources", url.Values{"sid": {fmt.Sprintf("vm:%d", vm.VMID)}, "state": {"started"}})
-		})},
+		{"admin: HA", 2, s.onVM(s.manage)},
 		{"admin: migrate", 5, s.onVM(s.migrate)},
 		{"admin: take a VMID", 3, s.thief},
 		{"a worker dies", 3, s.killWorker},

@@ -89,10 +89,10 @@ func (s *simulation) holdLock(vm pvesim.VM) {
 	s.undoLater(release)
 }
 
-// migrate leaves out clones that are not configured yet: their seed is on the node that they were made on.
+// migrate moves a VM, with its disks.
 func (s *simulation) migrate(vm pvesim.VM) {
 	node, found := s.anyNode()
-	if !found || vmconfig.Config(vm.Config).SMBIOSUUID() != proxmox.SMBIOSUUID(s.ownerOf(vm).uuid) {
+	if !found {
 		return
 	}
 	form := url.Values{"target": {string(node)}, "with-local-disks": {"1"}}
@@ -100,6 +100,16 @@ func (s *simulation) migrate(vm pvesim.VM) {
 		form.Set("online", "1")
 	}
 	s.admin("POST", vmPath(vm)+"/migrate", form)
+}
+
+// manage gives a VM to the HA manager, if it has nothing on a local storage: what is there stays behind when it is recovered elsewhere.
+func (s *simulation) manage(vm pvesim.VM) {
+	for _, value := range vm.Config {
+		if strings.HasPrefix(value, "local") {
+			return
+		}
+	}
+	s.admin("POST", "/cluster/ha/resources", url.Values{"sid": {fmt.Sprintf("vm:%d", vm.VMID)}, "state": {"started"}})
 }
 
 // thief takes a VMID that is reserved and has no VM yet.

@@ -37,9 +37,9 @@ func (s *simulation) stopDaemon() {
 	s.onNode(func(n proxmox.NodeName) { s.world.StopDaemon(n, daemon) }, func(n proxmox.NodeName) { s.world.StartDaemon(n, daemon) })()
 }
 
-// proxyFrozen is how long pveproxy is frozen at most: what it holds is carried out when it thaws, and the controllers reckon with
+// heldLongest is how long pveproxy and pvedaemon are frozen at most: what they hold is carried out when they thaw, and the controllers reckon with
 // that for two minutes after they gave up, which they do after half a minute.
-const proxyFrozen = 2 * time.Minute
+const heldLongest = 2 * time.Minute
 
 // freeze has a daemon hang, and go on later.
 func (s *simulation) freeze() {
@@ -47,9 +47,9 @@ func (s *simulation) freeze() {
 	node, _ := s.anyNode()
 	s.trace.add("admin", "%s on %s", daemon, node)
 	s.world.FreezeDaemon(node, daemon)
-	longest := longestTrouble
-	if daemon == pvesim.PVEProxy {
-		longest = proxyFrozen
+	longest := heldLongest
+	if daemon == pvesim.PVEStatD {
+		longest = longestTrouble
 	}
 	s.undoWithin(longest, func() { s.world.ThawDaemon(node, daemon) })
 }
