@@ -55,6 +55,7 @@ func (s *simulation) deeds() []deed {
 			s.admin("POST", vmPath(vm)+"/firewall/rules", url.Values{"type": {"in"}, "action": {"ACCEPT"}})
 		})},
 		{"admin: HA", 2, s.onVM(s.manage)},
+		{"admin: adopt at the last moment", 3, func() { s.trap = true }},
 		{"admin: migrate", 5, s.onVM(s.migrate)},
 		{"admin: take a VMID", 3, s.thief},
 		{"a worker dies", 3, s.killWorker},

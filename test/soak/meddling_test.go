@@ -124,6 +124,31 @@ func (s *simulation) thief() {
 	}
 }
 
+// spring makes a VM somebody else's that a controller was just told is stopped, and that it is about to destroy.
+func (s *simulation) spring(t *ticket) {
+	who, _, _ := strings.Cut(t.label, " ")
+	m := s.machines[who]
+	if !s.trap || m == nil || !m.deleted || !strings.HasSuffix(t.what, "/status/current") {
+		return
+	}
+	vms := s.vmsOf(m)
+	if len(vms) != 1 || vms[0].Status != "stopped" || vms[0].Lock != "" {
+		return
+	}
+	form := url.Values{"description": {"mine"}, "name": {"other"}, "smbios1": {"uuid=" + s.newUUID()}, "delete": {"tags"}}
+	request, err := http.NewRequestWithContext(s.ctx, http.MethodPut, "https://pve/api2/json"+vmPath(vms[0])+"/config", strings.NewReader(form.Encode()))
+	s.must(err)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	s.login(request)
+	answer, err := s.world.Transport(vms[0].Node).RoundTrip(request)
+	s.trace.add("admin", "VM %d of %s is another's from now on → %s", vms[0].VMID, m.name, told(answer, err))
+	if now, _ := s.world.VM(vms[0].VMID); vmconfig.Config(now.Config).BelongsTo(proxmox.SMBIOSUUID(m.uuid)) {
+		return
+	}
+	s.trap, m.destroyed = false, true
+	s.sentinels[vms[0].VMID] = s.looks(vms[0].VMID)
+}
+
 // admin sends a request as an administrator, past the gate.
 func (s *simulation) admin(method, path string, form url.Values) {
 	target := "https://pve/api2/json" + path

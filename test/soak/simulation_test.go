@@ -54,6 +54,8 @@ type simulation struct {
 	begun map[string]*begun
 	// lastTask is the last one that was started.
 	lastTask proxmox.UPID
+	// trap says that the next VM that is to be destroyed becomes somebody else's just before.
+	trap bool
 	// last is the last thing that a manager did.
 	last string
 	// calm says that nothing is made to go wrong any more.
@@ -224,6 +226,7 @@ func (s *simulation) letOn(t *ticket) {
 		if _, task, started := strings.Cut(t.label, `{"data":"UPID:`); started {
 			s.lastTask = proxmox.UPID("UPID:" + strings.TrimRight(task, `"}`))
 		}
+		s.spring(t)
 		s.gate.let(t, verdict{})
 		s.settle()
 		s.watchIdentities()

@@ -31,13 +31,13 @@ func (s *simulation) addSentinel(spec pvesim.VMSpec) {
 	s.sentinels[spec.VMID] = s.looks(spec.VMID)
 }
 
-// looks is all of a VM but whether it runs, which hosts that go down change.
+// looks is all of a VM but whether it runs, which hosts that go down change, and what the HA manager knew of the VMID.
 func (s *simulation) looks(id proxmox.VMID) string {
 	vm, there := s.world.VM(id)
 	if !there {
 		return "gone"
 	}
-	vm.Status = ""
+	vm.Status, vm.HAState = "", ""
 	var volumes []pvesim.Volume
 	for _, volume := range s.world.Volumes() {
 		if volume.VMID == id {
@@ -146,6 +146,9 @@ func (s *simulation) witness(c call) {
 		id, _ := strconv.Atoi(match[1])
 		if vm, there := s.world.VM(proxmox.VMID(id)); there && s.ownerOf(vm) != m {
 			s.violate("a foreign VM is written to: %s", c)
+		}
+		if strings.HasSuffix(c.path, "/config") && !strings.Contains(string(c.body), "digest=") {
+			s.violate("a config is changed whatever it is by now: %s", c)
 		}
 	}
 	if strings.Contains(c.path, "/content/") && !strings.Contains(c.path, m.uuid) {
