@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -132,7 +133,7 @@ func (s *simulation) spring(t *ticket) {
 		return
 	}
 	vms := s.vmsOf(m)
-	if len(vms) != 1 || vms[0].Status != "stopped" || vms[0].Lock != "" {
+	if len(vms) != 1 || vms[0].Status != "stopped" || vms[0].Lock != "" || s.isHalfDestroyed(vms[0]) {
 		return
 	}
 	form := url.Values{"description": {"mine"}, "name": {"other"}, "smbios1": {"uuid=" + s.newUUID()}, "delete": {"tags"}}
@@ -147,6 +148,13 @@ func (s *simulation) spring(t *ticket) {
 	}
 	s.trap, m.destroyed = false, true
 	s.sentinels[vms[0].VMID] = s.looks(vms[0].VMID)
+}
+
+// isHalfDestroyed tells whether a destroy of the VM was broken off when its disks were gone.
+func (s *simulation) isHalfDestroyed(vm pvesim.VM) bool {
+	return slices.ContainsFunc(s.world.Findings(), func(finding pvesim.Finding) bool {
+		return finding.Kind == pvesim.MissingVolume && strings.HasPrefix(finding.Text, fmt.Sprintf("VM %d has", vm.VMID))
+	})
 }
 
 // admin sends a request as an administrator, past the gate.
