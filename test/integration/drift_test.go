@@ -138,7 +138,7 @@ func TestMachineIsShutDownAndStartedAsAsked(t *testing.T) {
 
 			b.wishes(machine, v1beta1.PowerStateRunning)
 			b.running(machine)
-			b.Expect(b.vmOf(machine).Status).To(Equal("running"))
+			b.Eventually(func() string { return b.vmOf(machine).Status }, patience, poll).Should(Equal("running"))
 			b.untold(machine, v1beta1.StoppedOutsideEvent)
 
 			b.wishes(machine, v1beta1.PowerStateStopped)

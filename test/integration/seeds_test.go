@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -75,8 +76,15 @@ func TestACloneWhoseWorkerDiedIsMadeAnewOnceItIsRemoved(t *testing.T) {
 	b.Eventually(b.pveVMs, patience, poll).Should(HaveLen(1))
 	b.pve.World.KillWorker(proxmox.UPID(machine.Status.TaskID))
 	id := machine.Spec.Reservation.VMID
-	b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "Cloning", "lock: clone",
-		fmt.Sprintf("`qm unlock %d && qm destroy %d --destroy-unreferenced-disks 1` there as root", id, id))
+	remedy := fmt.Sprintf("`qm unlock %d && qm destroy %d --destroy-unreferenced-disks 1` there as root", id, id)
+	b.Eventually(func(g Gomega) {
+		b.get(g, machine)
+		ready := conditions.Get(machine, v1beta1.VirtualMachineReadyCondition)
+		g.Expect(ready).NotTo(BeNil())
+		g.Expect(ready.Status).To(Equal(metav1.ConditionFalse))
+		g.Expect(ready.Reason).To(BeElementOf("Cloning", "Locked"), "the latter once the clone has its description")
+		g.Expect(ready.Message).To(And(MatchRegexp(`lock: clone|locked \(clone\)`), ContainSubstring(remedy)))
+	}, patience, poll).Should(Succeed())
 	path := fmt.Sprintf("/nodes/%s/qemu/%d", b.pveVMs()[0].Node, id)
 	b.pve.World.Unlock(proxmox.VMID(id))
 	b.ask(http.MethodDelete, path, url.Values{"destroy-unreferenced-disks": {"1"}})
