@@ -287,7 +287,8 @@ func resize(m Machine) Decision {
 			"VM %d has no boot disk to grow to %d GiB: its template %d has none; leave out disks.boot or use a template with a disk",
 			m.Spec.Reservation.VMID, m.Spec.Disks.Boot.SizeGiB, m.Spec.Reservation.SourceVMID)}}
 	}
-	if disk.Size >= wanted {
+	// A config that could not be written when the disk grew keeps the old size for good: Proxmox VE has nothing left to grow.
+	if disk.Size >= wanted || m.Task.State == TaskSucceeded && m.Task.Type == "resize" {
 		return nil
 	}
 	return Do{

@@ -290,6 +290,7 @@ func TestWhileTheVMIsMade(t *testing.T) {
 		{"then its disk is grown", machine(configured), "do Resize | Resizing: growing disk scsi0 of VM 101 to 20 GiB"},
 		{"also when the tasks before are forgotten, since the drive has the seed", machine(configured, task("", plan.TaskNone)), "do Resize | Resizing: growing disk scsi0 of VM 101 to 20 GiB"},
 		{"the growing is waited for", machine(configured, task("resize", plan.TaskRunning)), "wait | Resizing: growing the boot disk"},
+		{"a disk that was grown is as large as asked, also if the config does not say so", machine(configured, task("resize", plan.TaskSucceeded)), "do Start | Starting: starting VM 101 on pve1"},
 		{"a disk that is as large as asked stays", machine(resized), "do Start | Starting: starting VM 101 on pve1"},
 		{"a disk that is larger than asked stays", machine(resized, func(m *plan.Machine) { m.VM.Config["scsi0"] = "local-lvm:vm-101-disk-0,size=1T" }), "do Start | Starting: starting VM 101 on pve1"},
 		{"a disk of which no size is asked stays", machine(configured, templateSize), "do Start | Starting: starting VM 101 on pve1"},
