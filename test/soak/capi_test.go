@@ -43,6 +43,8 @@ type machine struct {
 	nodeSoon bool
 	// destroyed says that somebody had its VM destroyed behind our back; vanished that it was seen to be gone thereafter.
 	destroyed, vanished bool
+	// adopted says that its VM became another's at the last moment, so that only a destroy could know better.
+	adopted bool
 	// off says that it is wished to be.
 	off bool
 }

@@ -146,7 +146,7 @@ func (s *simulation) spring(t *ticket) {
 	if now, _ := s.world.VM(vms[0].VMID); vmconfig.Config(now.Config).BelongsTo(proxmox.SMBIOSUUID(m.uuid)) {
 		return
 	}
-	s.trap, m.destroyed = false, true
+	s.trap, m.destroyed, m.adopted = false, true, true
 	s.sentinels[vms[0].VMID] = s.looks(vms[0].VMID)
 }
 
