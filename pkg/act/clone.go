@@ -30,13 +30,15 @@ func (a *Actor) prepare(ctx context.Context, subject observe.MachineSubject, act
 }
 
 // readBack makes sure that the reservation which was planned with is the one that is written: a cache may show one from
-// before the machine went to another host, and what is made there would be left behind.
+// before the machine went to another host, or was deleted, and what is made then would be left behind.
 func (a *Actor) readBack(ctx context.Context, subject observe.MachineSubject) error {
 	written := &v1beta1.ProxmoxMachine{}
 	if err := a.Live.Get(ctx, subject.Key(), written); err != nil {
 		return fmt.Errorf("read the reservation back: %w", err)
 	}
-	if machine := subject.ProxmoxMachine; written.UID != machine.UID || written.Spec.Reservation != machine.Spec.Reservation {
+	machine := subject.ProxmoxMachine
+	isDeletedSince := machine.DeletionTimestamp.IsZero() && !written.DeletionTimestamp.IsZero()
+	if written.UID != machine.UID || written.Spec.Reservation != machine.Spec.Reservation || isDeletedSince {
 		return observe.ErrBehind
 	}
 	return nil

@@ -49,10 +49,11 @@ func (s MachineSubject) mayLeaveHost() bool {
 	return s.isDeleted() || s.ProxmoxMachine.Spec.ProviderID == ""
 }
 
-// isLost reports whether a task ran on a node that is down, where that is not waited for: what it did is seen in the VM. That
-// a clone can still make the VM is seen, too: it takes the VMID before all else, and without its node can do nothing more.
-func isLost(snapshot pve.Snapshot, subject MachineSubject, task proxmox.TaskID) bool {
-	return subject.mayLeaveHost() && hostState(snapshot, task.Node) != plan.HostUp
+// isLost reports whether a task ran on a node that is down, which does not tell of it: what it did is seen in the VM, wherever
+// that is by now. That a clone can still make the VM is seen, too: it takes the VMID before all else, and without its node can
+// do nothing more.
+func isLost(snapshot pve.Snapshot, task proxmox.TaskID) bool {
+	return hostState(snapshot, task.Node) != plan.HostUp
 }
 
 // onLostHost observes a VM whose host is down. Proxmox VE still tells whether there is one: all nodes know all VMIDs.

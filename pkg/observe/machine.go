@@ -155,7 +155,7 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 		task.State, task.Age = plan.TaskSucceeded, age
 		return task, nil
 	}
-	if isLost(cluster.Inventory.Snapshot(), subject, id) {
+	if isLost(cluster.Inventory.Snapshot(), id) {
 		return plan.Task{}, nil
 	}
 	outcome, followed := cluster.Tracker.Outcome(upid)

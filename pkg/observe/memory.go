@@ -159,8 +159,14 @@ func (m *Memory) endedAgo(uuid proxmox.SMBIOSUUID, task proxmox.UPID) (age time.
 	return age, ended
 }
 
+// keepConfig keeps what was read of a VM. It is what the lost clone has made, unless others were sent as well.
 func (m *Memory) keepConfig(uuid proxmox.SMBIOSUUID, config vmconfig.Config, digest proxmox.Digest) {
-	m.with(uuid, func(r *recollection) { r.config, r.digest, r.lostAt = config, digest, time.Time{} })
+	m.with(uuid, func(r *recollection) {
+		r.config, r.digest = config, digest
+		if r.clones <= 1 {
+			r.lostAt = time.Time{}
+		}
+	})
 }
 
 func (m *Memory) config(uuid proxmox.SMBIOSUUID) (config vmconfig.Config, digest proxmox.Digest) {

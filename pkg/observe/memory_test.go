@@ -115,10 +115,16 @@ func TestACloneWhoseAnswerWasLostMayComeLate(t *testing.T) {
 	if memory.mayComeLate(someVM) {
 		t.Error("it was sent long ago")
 	}
+	memory.Reserved(someVM)
 	memory.Cloned(someVM, errLost)
 	memory.keepConfig(someVM, nil, "")
 	if memory.mayComeLate(someVM) {
 		t.Error("it has come")
+	}
+	memory.Cloned(someVM, errLost)
+	memory.keepConfig(someVM, nil, "")
+	if !memory.mayComeLate(someVM) {
+		t.Error("of two one has come")
 	}
 }
 

@@ -185,8 +185,12 @@ func (s *vmSight) unreadable(ctx context.Context, err error) (plan.VM, error) {
 
 // vacant is what it means that the VMID is free: there is no VM, on no node.
 func (s *vmSight) vacant() plan.VM {
-	if s.subject.isDeleted() && s.Memory.mayComeLate(s.subject.uuid()) {
-		return unknown(plan.Unobserved, "VM %d is not there, but the answer to its clone was lost: for two minutes Proxmox VE may still make it", s.ref.ID)
+	late := s.Memory.mayComeLate(s.subject.uuid())
+	if s.subject.ProxmoxMachine.Spec.ProviderID == "" {
+		late = s.Memory.cloneTrouble(s.subject.uuid()).MayComeLate
+	}
+	if s.subject.isDeleted() && late {
+		return unknown(plan.Unobserved, "VM %d is not there, but a clone whose answer was lost, or that was sent before the manager was restarted, may still make it: for two minutes Proxmox VE may", s.ref.ID)
 	}
 	s.Memory.Changed(s.subject.uuid())
 	return plan.VM{Presence: plan.PresenceAbsent}

@@ -31,14 +31,18 @@ type hampers struct {
 // isDown reports whether a host is down: pve1 alone goes.
 func (w *world) isDown(node proxmox.NodeName) bool { return w.down > 0 && node == "pve1" }
 
+// abandon gives up the VMs on a host that is down and was declared gone.
+func (w *world) abandon() {
+	for _, vm := range w.ours() {
+		vm.abandoned = w.isDown(vm.node) && w.hostGone == vm.node
+	}
+}
+
 // left checks that a host which the machine leaves has nothing of it any more, unless it was declared gone.
 func (w *world) left(node proxmox.NodeName) {
 	if w.isDown(node) && w.hostGone == node {
 		delete(w.seeds, node)
 		delete(w.landing, node)
-		for _, vm := range w.ours() {
-			vm.abandoned = true
-		}
 		return
 	}
 	if len(w.ours()) > 0 || w.seeds[w.storedOn(node)] {

@@ -260,6 +260,7 @@ func (w *world) reserve(r v1beta1.Reservation) {
 		w.drawn++
 		r.UUID = fmt.Sprintf("8d1ab5f6-59f1-4a3e-9a0b-%012d", w.drawn)
 	}
+	w.abandon()
 	if before := w.spec.Reservation; before.Node != "" && before.Node != r.Node {
 		w.left(proxmox.NodeName(before.Node))
 	}

@@ -152,8 +152,11 @@ func (b *bench) foreignVM(id proxmox.VMID, node proxmox.NodeName) pvesim.VM {
 // holdClones has Proxmox VE refuse all clones, for no reason that speaks of the VMID or the host, until losesVMID.
 func (b *bench) holdClones() {
 	b.t.Helper()
-	b.faults(pvesim.Fault{Method: http.MethodPost, Path: pathClone, Status: 500, Reason: "got timeout"})
+	b.faults(pvesim.Fault{Method: http.MethodPost, Path: pathClone, Status: 500, Reason: lockTimeout})
 }
+
+// lockTimeout is an answer after which it is certain that nothing was done.
+const lockTimeout = "can't lock file '/var/lock/qemu-server/lock-9000.conf' - got timeout"
 
 // losesVMID has another guest take a machine's VMID between its reservation and its clone, which holdClones holds, and lets
 // the clones go.

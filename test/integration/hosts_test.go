@@ -59,7 +59,7 @@ func (b *bench) onHost(node string) []string {
 // machine came that far.
 func (b *bench) heldBack(path, seeds string) *v1beta1.ProxmoxMachine {
 	b.t.Helper()
-	b.add(b.pve.World.AddFault(pvesim.Fault{Method: http.MethodPost, Path: path, Status: http.StatusInternalServerError, Reason: "got timeout"}))
+	b.add(b.pve.World.AddFault(pvesim.Fault{Method: http.MethodPost, Path: path, Status: http.StatusInternalServerError, Reason: lockTimeout}))
 	machine := b.machine("c1", "m1", func(m *v1beta1.ProxmoxMachine) {
 		m.Spec.Placement.AllowedNodes, m.Spec.Bootstrap.Storage = []string{"pve2", "pve3"}, seeds
 	})
