@@ -60,6 +60,19 @@ test-unit: ## Run the tests of the root module with the race detector, some of t
 	echo "==> testing the root module with the race detector (the first run compiles its dependencies)"; \
 	KUBEBUILDER_ASSETS="$$assets" CGO_ENABLED=1 go test -race -timeout $(UNIT_TIMEOUT) $(TEST_FLAGS) ./...
 
+# make soak SEED=1234 SEEDS=1 repeats the run of a seed; SOAK_FLAGS=-soak.trace shows all of it. No seed is begun after
+# SOAK_TIME, for example 10m.
+SEED ?= 1
+SEEDS ?= 10000
+SOAK_TIME ?= 0
+SOAK_FLAGS ?=
+
+.PHONY: soak
+soak: ## Run the crash campaign: $$SEEDS drawn lives of clusters from $$SEED on, in virtual time (10,000 take about an hour on 2 cores)
+	$(call say,running $(SEEDS) seeds from $(SEED) on)
+	@go test -count=1 -timeout 0 -v -run TestCampaign ./test/soak -args -soak.seed $(SEED) -soak.seeds $(SEEDS) -soak.time $(SOAK_TIME) $(SOAK_FLAGS) \
+		| grep -v "^=== \|^ *--- PASS"
+
 .PHONY: contract
 contract: ## Replay recordings of Proxmox VE (of PVE_RECORDINGS) against pvesim and print how many answers agree
 	$(call say,replaying recordings of Proxmox VE against pvesim)
@@ -72,8 +85,9 @@ test-interop: ## Let other projects' Proxmox VE clients work against pvesim
 	@cd test/interop && go test -timeout 5m $(TEST_FLAGS) ./...
 
 .PHONY: bench
-bench: ## Measure pvesim: making a world of 2,000 VMs, and reading it over HTTPS
+bench: ## Measure pvesim: a world of 2,000 VMs, made and read over HTTPS; and count what a machine asks of Proxmox VE, by endpoint
 	@go test ./pkg/pvesim -run - -bench . -benchtime 3s -cpu 2
+	@assets=$$($(CONTROL_PLANE)) && KUBEBUILDER_ASSETS="$$assets" go test ./test/integration -count=1 -v -run TestRequestBudget | grep -v '^ *===\|^ *---'
 
 .PHONY: assets
 assets: ## Build etcd and kube-apiserver unless they are there and print KUBEBUILDER_ASSETS for running tests by hand

@@ -41,7 +41,7 @@ func (e EventRecorder) All(object client.Object, happened []status.Event) {
 			e.Warning(object, event.Reason)
 			continue
 		}
-		e.record(object, corev1.EventTypeNormal, event.Reason)
+		e.Normal(object, event.Reason)
 	}
 }
 

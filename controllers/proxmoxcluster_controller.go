@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/patch"
-	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -51,17 +50,18 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, cluster, v1beta1.ClusterFinalizer); err != nil {
 		return ctrl.Result{}, err
 	}
-	if owner != nil {
-		if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, owner, cluster); err != nil || isPaused || requeue {
-			return ctrl.Result{}, err
-		}
+	ends, unwritten := isPaused(ctx, r.Client, owner, cluster)
+	if ends {
+		return ctrl.Result{}, unwritten
 	}
 	helper, err := patch.NewHelper(cluster, r.Client)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	pass := status.ClusterPass{}
-	defer func() { reterr = r.report(ctx, helper, cluster, pass, reterr) }()
+	defer func() {
+		reterr = kerrors.NewAggregate([]error{unwritten, r.report(ctx, helper, cluster, pass, reterr)})
+	}()
 	return r.run(ctx, cluster, owner, &pass)
 }
 

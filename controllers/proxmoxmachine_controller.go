@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	capilog "sigs.k8s.io/cluster-api/util/log"
 	"sigs.k8s.io/cluster-api/util/patch"
-	"sigs.k8s.io/cluster-api/util/paused"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -32,6 +31,8 @@ type MachineReconciler struct {
 	Observer *observe.Observer
 	Actor    *act.Actor
 	Events   EventRecorder
+
+	writes writes
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=proxmoxmachines,verbs=get;list;watch;update;patch
@@ -49,8 +50,12 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	if err := r.Client.Get(ctx, req.NamespacedName, machine); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Observer.Forget(req.NamespacedName)
+			r.writes.forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.writes.isBehind(machine) {
+		return ctrl.Result{RequeueAfter: tryAgain}, nil // the cache's next event comes before that, mostly
 	}
 	subject, err := r.subject(ctx, machine)
 	if err != nil || subject.Machine == nil && machine.DeletionTimestamp.IsZero() {
@@ -63,19 +68,21 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, machine, v1beta1.MachineFinalizer); err != nil {
 		return ctrl.Result{}, err
 	}
-	if subject.Cluster != nil {
-		if isPaused, requeue, err := paused.EnsurePausedCondition(ctx, r.Client, subject.Cluster, machine); err != nil || isPaused || requeue {
-			return ctrl.Result{}, err
-		}
+	ends, unwritten := isPaused(ctx, r.Client, subject.Cluster, machine)
+	if ends {
+		return ctrl.Result{}, unwritten
 	}
-	helper, err := patch.NewHelper(machine, r.Client)
+	writer := &witness{Client: r.Client}
+	helper, err := patch.NewHelper(machine, writer)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	pass, before := status.MachinePass{}, machine.DeepCopy()
 	defer func() {
-		reterr = r.report(ctx, helper, subject, pass, reterr)
+		reterr = kerrors.NewAggregate([]error{unwritten, r.report(ctx, helper, subject, pass, reterr)})
 		r.Events.All(machine, status.MachineEvents(before, machine, pass))
+		r.writes.note(before, machine.ResourceVersion)
+		r.writes.note(machine, writer.version)
 	}()
 	return r.run(ctx, subject, &pass)
 }
@@ -217,7 +224,11 @@ func (r *MachineReconciler) note(machine *v1beta1.ProxmoxMachine, action plan.Ac
 	if outcome.SeedRemoved {
 		machine.Status.SeedRemoved = &outcome.SeedRemoved
 	}
-	if _, anew := action.(plan.Reserve); anew || outcome.Task != "" {
+	switch action.(type) { // partial: what another host's tasks did is nothing to this one
+	case plan.Reserve, plan.Follow:
+		machine.Status.TaskID = ""
+	}
+	if outcome.Task != "" {
 		machine.Status.TaskID = string(outcome.Task)
 	}
 }

@@ -3,8 +3,10 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -29,6 +31,20 @@ type SetupOptions struct {
 	Concurrency int
 }
 
+// The pauses after an error, of Kubernetes for the most part: they double from the first to the last. The last is short, so
+// that what was mended goes on soon; controller-runtime would let it grow to a quarter of an hour.
+const (
+	firstPause = 5 * time.Millisecond
+	lastPause  = 16 * time.Second
+)
+
+func (o SetupOptions) controller() controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: o.Concurrency,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstPause, lastPause),
+	}
+}
+
 // SetupWithManager registers the controller of ProxmoxMachines.
 func (r *MachineReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options SetupOptions) error {
 	log := ctrl.LoggerFrom(ctx).WithValues("controller", "proxmoxmachine")
@@ -38,7 +54,7 @@ func (r *MachineReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 	}
 	err = capicontroller.NewControllerManagedBy(mgr, log).
 		For(&v1beta1.ProxmoxMachine{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: options.Concurrency}).
+		WithOptions(options.controller()).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, options.WatchFilter)).
 		Watches(&clusterv1.Machine{},
 			handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(v1beta1.GroupVersion.WithKind("ProxmoxMachine")))).
@@ -96,7 +112,7 @@ func (r *ClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 	kind := v1beta1.GroupVersion.WithKind("ProxmoxCluster")
 	err := capicontroller.NewControllerManagedBy(mgr, log).
 		For(&v1beta1.ProxmoxCluster{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: options.Concurrency}).
+		WithOptions(options.controller()).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, options.WatchFilter)).
 		WithEventFilter(predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log)).
 		Watches(&clusterv1.Cluster{},

@@ -11,11 +11,16 @@ const (
 	// AddressClaimFinalizer keeps an IPAddressClaim and its IPAddress until the VM that uses the address is gone. It has to be
 	// on both: IPAM providers take the IPAddress away as soon as the claim is being deleted.
 	AddressClaimFinalizer = "proxmoxmachine.infrastructure.cluster.x-k8s.io/address-in-use"
-	// HostGoneAnnotation declares, on a ProxmoxMachine that is being deleted, that the Proxmox VE node it names is gone for
-	// good. The deletion then goes on without what is on that node: the VM is not removed, its addresses are released, and
-	// the event Abandoned lists what to remove by hand should the node come back. It counts only while the node it names is
-	// the one that the deletion waits for, and is offline or no longer a node of the region.
+	// HostGoneAnnotation declares, on a ProxmoxMachine that is being deleted or whose VM never ran, that the Proxmox VE node it
+	// names is gone for good. The deletion then goes on without what is on that node: the VM is not removed, its addresses are
+	// released; the other machine gets another host. The event Abandoned lists what to remove by hand should the node come
+	// back. It counts only while the node it names is the one that is waited for, and is offline or no longer a node of the
+	// region.
 	HostGoneAnnotation = "infrastructure.cluster.x-k8s.io/host-gone"
+	// RegionGoneAnnotation declares, on a ProxmoxMachine that is being deleted, that the region it names is gone for good, or
+	// will never answer again. The deletion then goes on without what is there, as with HostGoneAnnotation. It counts only
+	// while the region it names is the machine's and cannot be asked.
+	RegionGoneAnnotation = "infrastructure.cluster.x-k8s.io/region-gone"
 	// FirewallAnnotation is the provider's, on a ProxmoxMachine whose VM's firewall it has set up: what the firewall's options
 	// were before, as JSON. They are put back when spec.firewall does not set them any more. Without it they stay.
 	FirewallAnnotation = "infrastructure.cluster.x-k8s.io/firewall-before"
@@ -179,7 +184,7 @@ type Reservation struct {
 	// +kubebuilder:validation:MaxLength=63
 	Region string `json:"region,omitempty"`
 
-	// node is the Proxmox VE node that the VM is made on. status.node says where it is now.
+	// node is the Proxmox VE node that the VM is made on, or was moved to before it ran. status.node says where it is now.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

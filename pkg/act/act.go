@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
@@ -30,6 +31,8 @@ type Actor struct {
 	Live      client.Reader
 	Allocator *observe.Allocator
 	Slots     *observe.CloneSlots
+	// NewUUID draws the identity of a VM; nil draws a random UUID.
+	NewUUID func() string
 }
 
 // New returns an Actor that writes with the client and shares what the observer knows.
@@ -56,6 +59,8 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 		return Outcome{}, a.claimAddresses(ctx, machine, action)
 	case plan.Reserve:
 		return Outcome{}, a.reserve(ctx, subject, action)
+	case plan.Follow:
+		return Outcome{}, a.follow(ctx, subject, action)
 	case plan.RecordProviderID:
 		return Outcome{}, a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.ProviderID = action.ProviderID })
 	case plan.RecordFirewall:
@@ -77,7 +82,7 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 func (a *Actor) reserve(ctx context.Context, subject observe.MachineSubject, action plan.Reserve) error {
 	reservation := action.Reservation
 	if reservation.UUID == "" {
-		reservation.UUID = uuid.NewString()
+		reservation.UUID = a.newUUID()
 	}
 	entry := a.Ledger.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, reservation)
 	err := a.Ledger.Take(entry, action.LedgerVersion)
@@ -89,25 +94,51 @@ func (a *Actor) reserve(ctx context.Context, subject observe.MachineSubject, act
 	}
 	before := subject.ProxmoxMachine.Spec.Reservation
 	left := a.Ledger.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, before)
-	a.Memory.Reserved(proxmox.SMBIOSUUID(reservation.UUID))
+	identity := proxmox.SMBIOSUUID(reservation.UUID)
 	err = a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.Reservation = reservation })
 	if err != nil {
 		a.Ledger.Return(subject.Key())
-		a.Memory.Forget(proxmox.SMBIOSUUID(reservation.UUID))
+		if before.UUID != "" && !errors.Is(err, observe.ErrBehind) {
+			a.Memory.MayBeReserved(identity)
+		}
 		return fmt.Errorf("write the reservation: %w", err)
 	}
-	if before.UUID != "" {
-		a.Allocator.Rest(left.PVE, left.VMID)
+	a.Memory.Reserved(identity)
+	if before.UUID == "" {
+		a.Memory.Drawn(identity)
+		return nil
 	}
+	a.Allocator.Rest(left.PVE, left.VMID)
 	return nil
 }
 
-// patchSpec changes the machine's spec, unless the machine was changed since it was read. The status in memory stays.
+func (a *Actor) newUUID() string {
+	if a.NewUUID != nil {
+		return a.NewUUID()
+	}
+	return uuid.NewString()
+}
+
+// follow moves the reservation to the host that its VM is on.
+func (a *Actor) follow(ctx context.Context, subject observe.MachineSubject, action plan.Follow) error {
+	machine := subject.ProxmoxMachine
+	err := a.patchSpec(ctx, machine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.Reservation.Node = string(action.Node) })
+	if err == nil {
+		a.Memory.Followed(proxmox.SMBIOSUUID(machine.Spec.Reservation.UUID))
+	}
+	return err
+}
+
+// patchSpec changes the machine's spec, unless the machine was changed since it was read, which is ErrBehind. The status in
+// memory stays.
 func (a *Actor) patchSpec(ctx context.Context, machine *v1beta1.ProxmoxMachine, change func(*v1beta1.ProxmoxMachineSpec)) error {
 	patched := machine.DeepCopy()
 	change(&patched.Spec)
 	patch := client.MergeFromWithOptions(machine.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	if err := a.Client.Patch(ctx, patched, patch); err != nil {
+	switch err := a.Client.Patch(ctx, patched, patch); {
+	case apierrors.IsConflict(err):
+		return observe.ErrBehind
+	case err != nil:
 		return fmt.Errorf("patch the spec of ProxmoxMachine %s: %w", machine.Name, err)
 	}
 	machine.Spec, machine.ResourceVersion, machine.Generation = patched.Spec, patched.ResourceVersion, patched.Generation
@@ -141,7 +172,9 @@ func (a *Actor) remember(identity proxmox.SMBIOSUUID, action plan.Action, err er
 		a.Memory.Changed(identity)
 		a.Memory.FirewallChanged(identity) // it comes with the template
 		a.Memory.Cloned(identity, err)
-	case plan.UploadSeed, plan.DeleteSeed, plan.WithdrawSeed:
+	case plan.UploadSeed:
+		a.Memory.Uploaded(identity, err)
+	case plan.DeleteSeed, plan.WithdrawSeed:
 		// of a storage, not of the VM
 	case plan.EditFirewall:
 		a.Memory.FirewallEdited(identity, action.Edit, err)

@@ -30,22 +30,24 @@ func (a *Actor) prepare(ctx context.Context, subject observe.MachineSubject, act
 }
 
 // readBack makes sure that the reservation which was planned with is the one that is written: a cache may show one from
-// before the machine went to another host, and what is made there would be left behind.
+// before the machine went to another host, or was deleted, and what is made then would be left behind.
 func (a *Actor) readBack(ctx context.Context, subject observe.MachineSubject) error {
 	written := &v1beta1.ProxmoxMachine{}
 	if err := a.Live.Get(ctx, subject.Key(), written); err != nil {
 		return fmt.Errorf("read the reservation back: %w", err)
 	}
-	if machine := subject.ProxmoxMachine; written.UID != machine.UID || written.Spec.Reservation != machine.Spec.Reservation {
+	machine := subject.ProxmoxMachine
+	isDeletedSince := machine.DeletionTimestamp.IsZero() && !written.DeletionTimestamp.IsZero()
+	if written.UID != machine.UID || written.Spec.Reservation != machine.Spec.Reservation || isDeletedSince {
 		return observe.ErrBehind
 	}
 	return nil
 }
 
-// settle notes, after a request, what it means for slots, VMIDs, seeds and hosts.
+// settle notes, after a request, what it means for slots, VMIDs, seeds, disks and hosts.
 func (a *Actor) settle(subject observe.MachineSubject, action plan.Action, outcome Outcome, err error) {
 	identity := proxmox.SMBIOSUUID(subject.ProxmoxMachine.Spec.Reservation.UUID)
-	switch action.(type) { // partial: the others mean nothing for these
+	switch action := action.(type) { // partial: the others mean nothing for these
 	case plan.Clone:
 		if err != nil && pve.ClassOf(err) != pve.Ambiguous { // the clone does not run; without an answer it may
 			a.Slots.Release(subject.Key())
@@ -54,6 +56,8 @@ func (a *Actor) settle(subject observe.MachineSubject, action plan.Action, outco
 	case plan.Destroy:
 		entry := a.Ledger.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, subject.ProxmoxMachine.Spec.Reservation)
 		a.Allocator.Rest(entry.PVE, entry.VMID)
+	case plan.Resize:
+		a.Memory.Grows(identity, outcome.Task, action.Disk, action.Size)
 	case plan.UploadSeed:
 		a.Memory.SeedWithdrawn(identity, plan.SeedNotLookedAt)
 	case plan.WithdrawSeed:

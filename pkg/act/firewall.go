@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/observe"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/firewall"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
@@ -31,7 +33,10 @@ func (a *Actor) recordFirewall(ctx context.Context, machine *v1beta1.ProxmoxMach
 	}
 	patch := client.MergeFromWithOptions(machine.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	annotations := patched.DeepCopy().Annotations
-	if err := a.Client.Patch(ctx, patched, patch); err != nil {
+	switch err := a.Client.Patch(ctx, patched, patch); {
+	case apierrors.IsConflict(err):
+		return observe.ErrBehind
+	case err != nil:
 		return fmt.Errorf("patch the annotation %s of ProxmoxMachine %s: %w", v1beta1.FirewallAnnotation, machine.Name, err)
 	}
 	machine.Annotations, machine.ResourceVersion = annotations, patched.ResourceVersion

@@ -23,16 +23,20 @@ import (
 func (o *Observer) addresses(ctx context.Context, owner client.Object, claims []network.Claim) (plan.Addresses, error) {
 	var result plan.Addresses
 	var pending, invalid []string
+	reader := o.Client
+	if !owner.GetDeletionTimestamp().IsZero() {
+		reader = o.Secrets // a claim that was just made, and that the cache does not show yet, would stay for ever
+	}
 	for _, claim := range claims {
 		object := &ipamv1.IPAddressClaim{}
 		key := client.ObjectKey{Namespace: owner.GetNamespace(), Name: claim.Name}
-		claimErr := o.Client.Get(ctx, key, object)
+		claimErr := reader.Get(ctx, key, object)
 		if client.IgnoreNotFound(claimErr) != nil {
 			return result, fmt.Errorf("get IPAddressClaim %s: %w", claim.Name, claimErr)
 		}
 		key.Name = cmp.Or(object.Status.AddressRef.Name, claim.Name)
 		given := &ipamv1.IPAddress{}
-		givenErr := o.Client.Get(ctx, key, given)
+		givenErr := reader.Get(ctx, key, given)
 		if client.IgnoreNotFound(givenErr) != nil {
 			return result, fmt.Errorf("get IPAddress %s: %w", key.Name, givenErr)
 		}

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"net/http"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,12 +25,16 @@ type Options struct {
 	Registerer prometheus.Registerer
 	Logger     logr.Logger
 	UserAgent  string
+	// Transport and Draw are those of pve.Options.
+	Transport http.RoundTripper
+	Draw      func(n int64) int64
 }
 
 // New returns an Observer, and the Runnable that polls Proxmox VE and follows tasks for it.
 func New(options Options) (*Observer, manager.Runnable, error) {
 	shared := pve.Options{
 		Clock: options.Clock, Registerer: options.Registerer, Logger: options.Logger, UserAgent: options.UserAgent,
+		Transport: options.Transport, Draw: options.Draw,
 	}
 	if options.RequestLog != "" {
 		requestLog, err := pve.OpenRequestLog(options.RequestLog)

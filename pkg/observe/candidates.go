@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -190,13 +191,13 @@ type templateFinder struct {
 func (f *templateFinder) find(ctx context.Context) error {
 	f.local = map[proxmox.NodeName][]proxmox.VMID{}
 	for template := range f.snapshot.Templates() {
-		if !f.matches(template) {
-			continue
+		if node, _ := f.snapshot.Node(template.Node); !f.matches(template) || !node.Online {
+			continue // its node does the cloning
 		}
 		f.local[template.Node] = append(f.local[template.Node], template.ID)
 	}
-	for node, ids := range f.local {
-		for _, id := range ids {
+	for _, node := range slices.Sorted(maps.Keys(f.local)) {
+		for _, id := range f.local[node] {
 			shared, err := f.isShared(ctx, pve.VMRef{Node: node, ID: id})
 			if err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
@@ -24,18 +25,22 @@ func (o *Observer) addCloning(ctx context.Context, cluster *pve.Cluster, subject
 	case !runs && o.cloneEnded(subject, machine):
 		o.Slots.Release(subject.Key())
 	}
-	if runs || machine.Deleting || machine.Spec.ProviderID != "" || machine.VM.Presence != plan.PresenceAbsent {
+	if runs || machine.Deleting || machine.Spec.ProviderID != "" || machine.VM.Presence != plan.PresenceAbsent && machine.VM.Host == plan.HostUp {
 		return nil
+	}
+	if o.Memory.isSeedWithdrawn(subject.uuid()) || o.Memory.hasNoUpload(subject.uuid()) {
+		machine.SeedVolume = plan.SeedAbsent
+	}
+	machine.CloneTrouble = o.Memory.cloneTrouble(subject.uuid())
+	if why := unfit(cluster.Inventory.Snapshot(), machine); why != "" {
+		machine.CloneTrouble.Leave, machine.CloneTrouble.Unfit = why, true
+		return o.addCandidates(ctx, subject, machine)
 	}
 	place, err := o.clonePlace(ctx, cluster, subject)
 	if err != nil {
 		return err
 	}
 	machine.CloneSlot = plan.CloneSlot{Place: place, Full: o.Slots.Full(subject.Key(), place)}
-	machine.CloneTrouble = o.Memory.cloneTrouble(subject.uuid())
-	if o.Memory.isSeedWithdrawn(subject.uuid()) {
-		machine.SeedVolume = plan.SeedAbsent
-	}
 	if machine.CloneTrouble.Leave == "" {
 		return nil
 	}
@@ -129,7 +134,8 @@ type hostPlace struct {
 	node    proxmox.NodeName
 }
 
-// hostTrouble is how a clone failed on a host.
+// hostTrouble is how a clone failed on a host. A restart forgets it, which costs each new machine that comes there a clone that
+// fails once more, and leads to the same host in the end.
 type hostTrouble struct {
 	at   time.Time
 	text string
@@ -138,9 +144,12 @@ type hostTrouble struct {
 // CloneFailed notes that a clone failed, by its task or, with an empty task, by the answer to its request. The host is given
 // up, for now, when it was the cause, or when too many of the VM's clones failed there.
 func (m *Memory) CloneFailed(uuid proxmox.SMBIOSUUID, failure CloneFailure) {
-	class := pve.ClassOf(failure.Err)
+	if pve.ClassOf(failure.Err) == pve.AlreadyExists {
+		m.foundTaken(uuid, failure.Task)
+		return
+	}
 	isHosts := pve.HostFault(failure.Err)
-	if class == pve.AlreadyExists || failure.Task == "" && !isHosts {
+	if failure.Task == "" && !isHosts {
 		return
 	}
 	leave := ""
@@ -160,6 +169,19 @@ func (m *Memory) CloneFailed(uuid proxmox.SMBIOSUUID, failure CloneFailure) {
 		defer m.mu.Unlock()
 		m.troubles[hostPlace{failure.PVE, failure.Node}] = hostTrouble{at: m.clock.Now(), text: leave}
 	}
+}
+
+// foundTaken notes that the task of a clone found its VMID taken, so that it made nothing, which counts once. Of an answer
+// that says so Cloned knows already.
+func (m *Memory) foundTaken(uuid proxmox.SMBIOSUUID, task proxmox.UPID) {
+	m.with(uuid, func(r *recollection) {
+		if task == "" || r.failedClone == task {
+			return
+		}
+		r.failedClone = task
+		r.clones--
+		r.anothers = r.reserved && r.clones == 0
+	})
 }
 
 // CloneFailure is how and where a clone failed.
@@ -182,7 +204,7 @@ func (f CloneFailure) text() string {
 	const most = 160
 	text := f.Err.Error()
 	if len(text) > most {
-		return text[:most] + "…"
+		return strings.ToValidUTF8(text[:most], "") + "…" // the cut may go through a character
 	}
 	return text
 }

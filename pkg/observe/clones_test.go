@@ -1,8 +1,10 @@
 package observe
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -36,6 +38,15 @@ func TestAHostIsLeftForAFaultOfItsOwnAtOnce(t *testing.T) {
 	memory.Reserved(someVM) // elsewhere
 	if got := memory.cloneTrouble(someVM); got != (plan.CloneTrouble{}) {
 		t.Errorf("trouble: %+v", got)
+	}
+}
+
+func TestALongFailureIsCutBetweenCharacters(t *testing.T) {
+	for length := range 4 {
+		text := failure("UPID:1", strings.Repeat("x", length)+strings.Repeat("ü", 200)).text()
+		if !utf8.ValidString(text) || !strings.HasSuffix(text, "ü…") || len(text) > 170 {
+			t.Errorf("%q", text)
+		}
 	}
 }
 

@@ -44,10 +44,10 @@ func (o *Observer) addFirewall(ctx context.Context, cluster *pve.Cluster, subjec
 	switch {
 	case machine.VM.Presence == plan.PresenceAbsent && machine.Spec.ProviderID == "":
 		return sight.lookForGroups(ctx)
-	case machine.VM.Presence != plan.PresenceOurs || machine.VM.Config.Lock() != "":
+	case machine.VM.Presence != plan.PresenceOurs:
 		return nil
-	case machine.Spec.ProviderID == "" && !vmconfig.HasSeed(machine.VM.Config):
-		return nil // it is configured first
+	case machine.Spec.ProviderID == "" && (machine.VM.Config.Lock() != "" || !vmconfig.HasSeed(machine.VM.Config)):
+		return nil // it is unlocked and configured first
 	}
 	sight.ref = pve.VMRef{Node: machine.VM.Node, ID: proxmox.VMID(machine.Spec.Reservation.VMID)}
 	return sight.look(ctx)

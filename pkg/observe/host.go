@@ -43,18 +43,28 @@ func seedHost(snapshot pve.Snapshot, reservation v1beta1.Reservation) (proxmox.N
 	return node, state
 }
 
-// isLost reports whether a task of a machine that is being deleted ran on a node that is down: it is not waited for, what it
-// did is seen in the VM. A clone is: it may still make the VM.
-func isLost(snapshot pve.Snapshot, subject MachineSubject, task proxmox.TaskID) bool {
-	return subject.isDeleted() && task.Type != "qmclone" && hostState(snapshot, task.Node) != plan.HostUp
+// mayLeaveHost reports whether a host that is down is not just waited for: the machine is on its way out, or its VM never ran
+// and can be made elsewhere.
+func (s MachineSubject) mayLeaveHost() bool {
+	return s.isDeleted() || s.ProxmoxMachine.Spec.ProviderID == ""
+}
+
+// isLost reports whether a task ran on a node that is down, which does not tell of it: what it did is seen in the VM, wherever
+// that is by now. That a clone can still make the VM is seen, too: it takes the VMID before all else, and without its node can
+// do nothing more.
+func isLost(snapshot pve.Snapshot, task proxmox.TaskID) bool {
+	return hostState(snapshot, task.Node) != plan.HostUp
 }
 
 // onLostHost observes a VM whose host is down. Proxmox VE still tells whether there is one: all nodes know all VMIDs.
 func (s *vmSight) onLostHost(ctx context.Context, host plan.HostState) (plan.VM, error) {
 	vm := unknown(plan.HostDown, "node %s of region %s is not online", s.ref.Node, s.subject.ProxmoxMachine.Spec.Reservation.Region)
 	vm.Node, vm.Host, vm.HAState = s.ref.Node, host, s.entry.HAState
-	if s.listed {
+	switch {
+	case s.listed:
 		return vm, nil
+	case s.Memory.isUntouched(s.subject.uuid()):
+		return plan.VM{Presence: plan.PresenceAbsent}, nil
 	}
 	free, err := s.pve.VMIDFree(ctx, s.ref.ID)
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
 
-// twoHosts is a cluster of pve1, which is down, and pve2, with a local and a shared storage.
+// twoHosts is a cluster of pve1, which is down, and pve2, with local storages and a shared one, and templates.
 func twoHosts(t *testing.T) pve.Snapshot {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
@@ -27,8 +27,14 @@ func twoHosts(t *testing.T) pve.Snapshot {
 		for _, node := range []string{"pve1", "pve2"} {
 			entries = append(entries,
 				map[string]any{"type": "storage", "node": node, "storage": "local", "status": "available"},
-				map[string]any{"type": "storage", "node": node, "storage": "nfs", "status": "available", "shared": 1})
+				map[string]any{"type": "storage", "node": node, "storage": "nfs", "status": "available", "shared": 1, "content": "iso"},
+				map[string]any{"type": "storage", "node": node, "storage": "lvm", "status": "available", "content": "images"})
 		}
+		entries = append(entries,
+			map[string]any{"type": "qemu", "node": "pve2", "vmid": 9000, "name": "ubuntu", "template": 1},
+			map[string]any{"type": "qemu", "node": "pve1", "vmid": 9002, "name": "ubuntu", "template": 1},
+			map[string]any{"type": "qemu", "node": "pve2", "vmid": 9003, "name": "ubuntu"},
+			map[string]any{"type": "qemu", "node": "pve2", "vmid": 9004, "status": "unknown"})
 		_ = json.NewEncoder(out).Encode(map[string]any{"data": entries})
 	}))
 	t.Cleanup(server.Close)
@@ -89,24 +95,11 @@ func TestASeedOnSharedStorageIsReachedThroughAnyHost(t *testing.T) {
 	}
 }
 
-func TestTasksOfALostHostAreNotWaitedForExceptClones(t *testing.T) {
+func TestTasksOfALostHostAreNotWaitedFor(t *testing.T) {
 	snapshot := twoHosts(t)
-	lives, dies := &v1beta1.ProxmoxMachine{}, &v1beta1.ProxmoxMachine{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}
-	dies.DeletionTimestamp.Time = time.Now()
-	cases := []struct {
-		name    string
-		machine *v1beta1.ProxmoxMachine
-		task    proxmox.TaskID
-		want    bool
-	}{
-		{"a stop", dies, proxmox.TaskID{Node: "pve1", Type: "qmstop"}, true},
-		{"a clone", dies, proxmox.TaskID{Node: "pve1", Type: "qmclone"}, false},
-		{"a stop elsewhere", dies, proxmox.TaskID{Node: "pve2", Type: "qmstop"}, false},
-		{"a start", lives, proxmox.TaskID{Node: "pve1", Type: "qmstart"}, false},
-	}
-	for _, c := range cases {
-		if got := isLost(snapshot, MachineSubject{ProxmoxMachine: c.machine}, c.task); got != c.want {
-			t.Errorf("%s: lost %t, want %t", c.name, got, c.want)
+	for node, want := range map[proxmox.NodeName]bool{"pve1": true, "pve2": false, "pve3": true} {
+		if got := isLost(snapshot, proxmox.TaskID{Node: node, Type: "qmstart"}); got != want {
+			t.Errorf("a task of %s: lost %t, want %t", node, got, want)
 		}
 	}
 }

@@ -24,11 +24,13 @@ var ErrBehind = errors.New("the cache does not show the machine as it is yet")
 // Entry is one reservation.
 type Entry struct {
 	Machine types.NamespacedName
-	PVE     PVECluster
-	VMID    proxmox.VMID
-	Node    proxmox.NodeName
-	Memory  proxmox.Bytes
-	Group   string
+	// UID tells the machine from one of the same name that was there before.
+	UID    types.UID
+	PVE    PVECluster
+	VMID   proxmox.VMID
+	Node   proxmox.NodeName
+	Memory proxmox.Bytes
+	Group  string
 }
 
 // Ledger knows every reservation: those that stand in the specs of ProxmoxMachines, and those that are being written
@@ -82,7 +84,8 @@ func (l *Ledger) Entries(ctx context.Context) (map[types.NamespacedName]Entry, i
 		return nil, 0, fmt.Errorf("read the reservations: %w", err)
 	}
 	for machine, entry := range l.pending {
-		if written, found := entries[machine]; found && written.VMID == entry.VMID || !existing[machine] {
+		written, found := entries[machine]
+		if found && written.VMID == entry.VMID || existing[machine] != entry.UID { // it is shown, or the machine is gone
 			delete(l.pending, machine)
 			continue
 		}
@@ -98,8 +101,8 @@ func (l *Ledger) PVE(region v1beta1.Region) PVECluster {
 	return l.clusters.of(region)
 }
 
-// written returns the reservations in the specs of ProxmoxMachines, and which ProxmoxMachines there are.
-func (l *Ledger) written(ctx context.Context) (map[types.NamespacedName]Entry, map[types.NamespacedName]bool, error) {
+// written returns the reservations in the specs of ProxmoxMachines, and the UIDs of all ProxmoxMachines there are.
+func (l *Ledger) written(ctx context.Context) (map[types.NamespacedName]Entry, map[types.NamespacedName]types.UID, error) {
 	var clusters v1beta1.ProxmoxClusterList
 	var machines v1beta1.ProxmoxMachineList
 	if err := errors.Join(l.reader.List(ctx, &clusters), l.reader.List(ctx, &machines)); err != nil {
@@ -111,10 +114,10 @@ func (l *Ledger) written(ctx context.Context) (map[types.NamespacedName]Entry, m
 		cluster := &clusters.Items[i]
 		byName[types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Labels[clusterv1.ClusterNameLabel]}] = cluster
 	}
-	entries, existing := map[types.NamespacedName]Entry{}, map[types.NamespacedName]bool{}
+	entries, existing := map[types.NamespacedName]Entry{}, map[types.NamespacedName]types.UID{}
 	for i := range machines.Items {
 		machine := &machines.Items[i]
-		existing[client.ObjectKeyFromObject(machine)] = true
+		existing[client.ObjectKeyFromObject(machine)] = machine.UID
 		cluster := byName[types.NamespacedName{Namespace: machine.Namespace, Name: machine.Labels[clusterv1.ClusterNameLabel]}]
 		if machine.Spec.Reservation.UUID == "" || cluster == nil {
 			continue
@@ -133,7 +136,7 @@ func (l *Ledger) NewEntry(machine *v1beta1.ProxmoxMachine, cluster *v1beta1.Prox
 
 func (l *Ledger) newEntry(machine *v1beta1.ProxmoxMachine, cluster *v1beta1.ProxmoxCluster, reservation v1beta1.Reservation) Entry {
 	entry := Entry{
-		Machine: client.ObjectKeyFromObject(machine), VMID: proxmox.VMID(reservation.VMID), Node: proxmox.NodeName(reservation.Node),
+		Machine: client.ObjectKeyFromObject(machine), UID: machine.UID, VMID: proxmox.VMID(reservation.VMID), Node: proxmox.NodeName(reservation.Node),
 		Memory: proxmox.MiB(machine.Spec.Memory.SizeMiB).Bytes(), Group: group(machine),
 	}
 	if region, found := regionOf(cluster, proxmox.RegionName(reservation.Region)); found {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +16,6 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
@@ -55,8 +53,9 @@ func (o *Observer) known(subject MachineSubject) plan.Machine {
 	machine := plan.Machine{
 		Name: object.Name, Namespace: object.Namespace, Spec: object.Spec, Deleting: !object.DeletionTimestamp.IsZero(),
 		SeedRemoved: ptr.Deref(object.Status.SeedRemoved, false), Bootstrapped: bootstrapped(subject),
-		HostGone: proxmox.NodeName(object.Annotations[v1beta1.HostGoneAnnotation]),
-		Firewall: plan.Firewall{Before: firewallBefore(object)},
+		HostGone:   proxmox.NodeName(object.Annotations[v1beta1.HostGoneAnnotation]),
+		RegionGone: proxmox.RegionName(object.Annotations[v1beta1.RegionGoneAnnotation]),
+		Firewall:   plan.Firewall{Before: firewallBefore(object)},
 	}
 	if subject.Machine != nil {
 		machine.ControlPlane = util.IsControlPlaneMachine(subject.Machine)
@@ -117,21 +116,20 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 		machine.Remarks = append(machine.Remarks, remark)
 	}
 	if err == nil {
-		err = refused(cluster)
+		err = refused(cluster, machine)
 	}
 	if err == nil {
 		o.Waker.watch(cluster, proxmox.VMID(machine.Spec.Reservation.VMID), subject.Key())
 		machine.SeedNode, machine.SeedHost = seedHost(cluster.Inventory.Snapshot(), machine.Spec.Reservation)
 		machine.Task, err = o.task(cluster, subject)
+		machine.Grown = o.Memory.grown(subject.uuid())
 	}
 	if err == nil {
 		machine.VM, err = o.vm(ctx, cluster, subject, machine.Task)
 	}
 	if err == nil {
 		o.askGuest(ctx, cluster, subject, machine)
-	}
-	if err == nil && o.seedIsUnknown(subject, machine) {
-		machine.SeedVolume, err = seedVolume(ctx, cluster, machine)
+		err = o.addSeed(ctx, cluster, subject, machine)
 	}
 	if err == nil {
 		err = o.addFirewall(ctx, cluster, subject, machine)
@@ -140,7 +138,7 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 		err = o.addCloning(ctx, cluster, subject, machine)
 	}
 	if reason, unavailable := Unavailable(err); unavailable {
-		machine.VM, machine.Task = plan.VM{Presence: plan.PresenceUnknown, Why: reason}, plan.Task{}
+		machine.VM, machine.Task, machine.RegionDown = plan.VM{Presence: plan.PresenceUnknown, Why: reason}, plan.Task{}, true
 		return nil
 	}
 	if err != nil || machine.VM.Presence != plan.PresenceForeign {
@@ -150,36 +148,13 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 }
 
 // refused returns the inventory's error when Proxmox VE does not accept the credentials, so that not every machine asks
-// with them: hosts ban who keeps on trying.
-func refused(cluster *pve.Cluster) error {
-	if err := cluster.Inventory.Snapshot().Err; pve.ClassOf(err) == pve.Unauthorized {
+// with them: hosts ban who keeps on trying. For a machine whose region was declared gone it counts, whatever it is.
+func refused(cluster *pve.Cluster, machine *plan.Machine) error {
+	err := cluster.Inventory.Snapshot().Err
+	if pve.ClassOf(err) == pve.Unauthorized || machine.Deleting && string(machine.RegionGone) == machine.Spec.Reservation.Region {
 		return err
 	}
 	return nil
-}
-
-// seedIsUnknown reports whether only a look at the storage tells if the seed is there: the machine is on its way, or going,
-// and nothing is known of a task, as after a restore.
-func (o *Observer) seedIsUnknown(subject MachineSubject, machine *plan.Machine) bool {
-	certain := machine.VM.Presence == plan.PresenceAbsent || machine.VM.Presence == plan.PresenceOurs
-	certain = certain && machine.SeedHost == plan.HostUp
-	needed := machine.Spec.ProviderID == "" || machine.Deleting || subject.seedInUse()
-	return certain && needed && machine.Task.State == plan.TaskNone && !machine.SeedRemoved && !o.Memory.isUntouched(subject.uuid())
-}
-
-// seedVolume looks for the seed on its storage.
-func seedVolume(ctx context.Context, cluster *pve.Cluster, machine *plan.Machine) (plan.SeedVolume, error) {
-	reservation := machine.Spec.Reservation
-	storage := proxmox.StorageID(reservation.SeedStorage)
-	volumes, err := cluster.StorageContent(ctx, machine.SeedNode, storage, "iso")
-	if err != nil {
-		return plan.SeedNotLookedAt, err
-	}
-	wanted := vmconfig.SeedVolume(storage, proxmox.SMBIOSUUID(reservation.UUID))
-	if slices.ContainsFunc(volumes, func(volume pve.Volume) bool { return volume.ID == wanted }) {
-		return plan.SeedStored, nil
-	}
-	return plan.SeedAbsent, nil
 }
 
 // task observes the task that was started last. One that the tracker does not know, after a restart, is followed again. The
@@ -187,15 +162,18 @@ func seedVolume(ctx context.Context, cluster *pve.Cluster, machine *plan.Machine
 func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task, error) {
 	upid := cmp.Or(o.Memory.lastTask(subject.uuid()), proxmox.UPID(subject.ProxmoxMachine.Status.TaskID))
 	id, err := upid.Parse()
-	if upid == "" || err != nil || isOfAnotherHost(id, subject.ProxmoxMachine.Spec.Reservation) {
+	if upid == "" || err != nil || isOfAnotherHost(cluster.Inventory.Snapshot(), id, subject.ProxmoxMachine.Spec.Reservation) {
 		return plan.Task{}, nil
 	}
 	task := plan.Task{UPID: upid, Type: id.Type, State: plan.TaskRunning}
+	if task.RemovesSeed() && o.Memory.isUploadLostSince(subject.uuid()) {
+		return plan.Task{}, nil // it may be there again
+	}
 	if age, ended := o.Memory.endedAgo(subject.uuid(), upid); ended {
 		task.State, task.Age = plan.TaskSucceeded, age
 		return task, nil
 	}
-	if isLost(cluster.Inventory.Snapshot(), subject, id) {
+	if isLost(cluster.Inventory.Snapshot(), id) {
 		return plan.Task{}, nil
 	}
 	outcome, followed := cluster.Tracker.Outcome(upid)
@@ -209,14 +187,16 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 			return task, outcome.Err
 		}
 	case pve.Succeeded:
+		if task.RemovesSeed() && o.Memory.lastTask(subject.uuid()) == "" {
+			return plan.Task{}, nil // an earlier process may have uploaded another since and died before it wrote that down
+		}
 		task.State, task.Warnings = plan.TaskSucceeded, outcome.Warnings
 		o.Memory.taskEnded(subject.uuid(), upid)
 	case pve.Unknown: // Proxmox VE has forgotten it: what it did is seen in the VM
 		return plan.Task{}, nil
 	case pve.Failed:
-		task.State, task.Failure = plan.TaskFailed, outcome.ExitStatus
+		task.State, task.Failure = plan.TaskFailed, failureText(outcome.ExitStatus, outcome.Err)
 		if id.Type == cloneTask {
-			o.Memory.cloneFailed(subject.uuid(), upid, outcome.Err)
 			o.Memory.CloneFailed(subject.uuid(), o.Ledger.FailureOf(subject, upid, outcome.Err))
 		}
 		task.RetryAfter = o.Memory.retryAfter(subject.uuid(), upid)
@@ -224,8 +204,18 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 	return task, nil
 }
 
+// failureText is a task's error text, and what is behind it where Proxmox VE's words, of a file that cannot be written, do not
+// tell.
+func failureText(text string, err error) string {
+	if pve.ClassOf(err) == pve.NoQuorum {
+		return text + ": " + withoutQuorum
+	}
+	return text
+}
+
 // isOfAnotherHost reports whether a task deleted the seed from a host that the reservation has left since. Other tasks may
-// run on another node than they are for.
-func isOfAnotherHost(id proxmox.TaskID, reservation v1beta1.Reservation) bool {
-	return id.Type == "imgdel" && string(id.Node) != reservation.Node
+// run on another node than they are for, and so may this one while the host is down.
+func isOfAnotherHost(snapshot pve.Snapshot, id proxmox.TaskID, reservation v1beta1.Reservation) bool {
+	through, _ := seedHost(snapshot, reservation)
+	return id.Type == "imgdel" && string(id.Node) != reservation.Node && id.Node != through
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -50,6 +51,9 @@ type recollection struct {
 	ended   proxmox.UPID
 	endedAt time.Time
 	failed  proxmox.UPID
+	// growing is the last growing of a disk, grown what others came to.
+	growing growing
+	grown   map[string]proxmox.Bytes
 	// failures counts the tasks that failed since one succeeded.
 	failures int
 	retryAt  time.Time
@@ -60,11 +64,19 @@ type recollection struct {
 	leave string
 	// withdrawn says that the seed was deleted from the host that is left.
 	withdrawn bool
+	uploads   uploads
 	firewall  knownFirewall
 	// talk is what the guest said of its addresses.
 	talk guestTalk
 	// errors counts the passes in a row that an error of Proxmox VE ended.
 	errors int
+}
+
+// growing is a task that grows a disk.
+type growing struct {
+	task proxmox.UPID
+	disk string
+	size proxmox.Bytes
 }
 
 // NewMemory returns an empty Memory.
@@ -79,14 +91,25 @@ func (m *Memory) with(uuid proxmox.SMBIOSUUID, do func(*recollection)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.vms[uuid] == nil {
-		m.vms[uuid] = &recollection{}
+		m.vms[uuid] = &recollection{uploads: uploads{until: m.started.Add(lateAfter)}}
 	}
 	do(m.vms[uuid])
 }
 
 // Reserved says that a free VMID was reserved for the VM and that nothing was sent about it yet.
 func (m *Memory) Reserved(uuid proxmox.SMBIOSUUID) {
-	m.with(uuid, func(r *recollection) { *r = recollection{untouched: true, reserved: true} })
+	m.with(uuid, func(r *recollection) { *r = recollection{untouched: true, reserved: true, uploads: r.uploads} })
+}
+
+// MayBeReserved says that it is not known whether another VMID was written as the VM's: what was known of the one before
+// tells nothing any more, but for the uploads.
+func (m *Memory) MayBeReserved(uuid proxmox.SMBIOSUUID) {
+	m.with(uuid, func(r *recollection) { *r = recollection{uploads: r.uploads} })
+}
+
+// Followed says that the VM's reservation names the host that it was moved to, where its seed is not.
+func (m *Memory) Followed(uuid proxmox.SMBIOSUUID) {
+	m.with(uuid, func(r *recollection) { r.task, r.withdrawn = "", false })
 }
 
 // Touched says that a request that may have made the VM is about to be sent.
@@ -105,7 +128,7 @@ func (m *Memory) Cloned(uuid proxmox.SMBIOSUUID, err error) {
 	class := pve.ClassOf(err)
 	m.with(uuid, func(r *recollection) {
 		switch class {
-		case pve.None:
+		case pve.None, pve.Other: // an error that nobody knows may have come after the VM was made
 			r.clones++
 		case pve.Ambiguous:
 			r.clones, r.lostAt = r.clones+1, m.clock.Now()
@@ -113,16 +136,6 @@ func (m *Memory) Cloned(uuid proxmox.SMBIOSUUID, err error) {
 			r.anothers = r.reserved && r.clones == 0
 		default:
 			r.untouched = r.reserved && r.clones == 0
-		}
-	})
-}
-
-// cloneFailed says how the task of a clone failed, which counts once.
-func (m *Memory) cloneFailed(uuid proxmox.SMBIOSUUID, task proxmox.UPID, err error) {
-	m.with(uuid, func(r *recollection) {
-		if r.failed != task && pve.ClassOf(err) == pve.AlreadyExists {
-			r.clones--
-			r.anothers = r.reserved && r.clones == 0
 		}
 	})
 }
@@ -143,7 +156,7 @@ func (m *Memory) mayComeLate(uuid proxmox.SMBIOSUUID) (late bool) {
 
 // Started says that a task was started for the VM.
 func (m *Memory) Started(uuid proxmox.SMBIOSUUID, task proxmox.UPID) {
-	m.with(uuid, func(r *recollection) { r.task = task })
+	m.with(uuid, func(r *recollection) { r.task, r.uploads.lostLast = task, false })
 }
 
 func (m *Memory) lastTask(uuid proxmox.SMBIOSUUID) (task proxmox.UPID) {
@@ -153,7 +166,26 @@ func (m *Memory) lastTask(uuid proxmox.SMBIOSUUID) (task proxmox.UPID) {
 
 // taskEnded notes a task that was seen to succeed.
 func (m *Memory) taskEnded(uuid proxmox.SMBIOSUUID, task proxmox.UPID) {
-	m.with(uuid, func(r *recollection) { r.ended, r.endedAt, r.failures = task, m.clock.Now(), 0 })
+	m.with(uuid, func(r *recollection) {
+		r.ended, r.endedAt, r.failures = task, m.clock.Now(), 0
+		if task != "" && r.growing.task == task {
+			grown := map[string]proxmox.Bytes{}
+			maps.Copy(grown, r.grown)
+			grown[r.growing.disk] = r.growing.size
+			r.grown = grown
+		}
+	})
+}
+
+// Grows says that a task grows a disk of the VM.
+func (m *Memory) Grows(uuid proxmox.SMBIOSUUID, task proxmox.UPID, disk string, size proxmox.Bytes) {
+	m.with(uuid, func(r *recollection) { r.growing = growing{task, disk, size} })
+}
+
+// grown are the sizes that disks of the VM were seen to be grown to.
+func (m *Memory) grown(uuid proxmox.SMBIOSUUID) (sizes map[string]proxmox.Bytes) {
+	m.with(uuid, func(r *recollection) { sizes = r.grown })
+	return sizes
 }
 
 // endedAgo tells whether a task was seen to succeed, and how long ago that was.
@@ -162,8 +194,14 @@ func (m *Memory) endedAgo(uuid proxmox.SMBIOSUUID, task proxmox.UPID) (age time.
 	return age, ended
 }
 
+// keepConfig keeps what was read of a VM. It is what the lost clone has made, unless others were sent as well.
 func (m *Memory) keepConfig(uuid proxmox.SMBIOSUUID, config vmconfig.Config, digest proxmox.Digest) {
-	m.with(uuid, func(r *recollection) { r.config, r.digest, r.lostAt = config, digest, time.Time{} })
+	m.with(uuid, func(r *recollection) {
+		r.config, r.digest = config, digest
+		if r.clones <= 1 {
+			r.lostAt = time.Time{}
+		}
+	})
 }
 
 func (m *Memory) config(uuid proxmox.SMBIOSUUID) (config vmconfig.Config, digest proxmox.Digest) {
@@ -238,6 +276,12 @@ func (m *Memory) Went(uuid proxmox.SMBIOSUUID) {
 	if known := m.vms[uuid]; known != nil { // after the last step it is forgotten, and stays so
 		known.errors = 0
 	}
+}
+
+// hasErred reports whether an error of Proxmox VE ended the last pass.
+func (m *Memory) hasErred(uuid proxmox.SMBIOSUUID) (erred bool) {
+	m.with(uuid, func(r *recollection) { erred = r.errors > 0 })
+	return erred
 }
 
 // Forget drops what is remembered of a VM that is gone.

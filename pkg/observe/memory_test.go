@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -28,9 +29,10 @@ func TestMemoryOfAVMThatIsGoneStaysEmpty(t *testing.T) {
 }
 
 var (
-	errTaken  = &pve.Error{Method: "POST", Status: 500, Reason: "unable to create VM 100: config file already exists"}
-	errLost   = &pve.Error{Method: "POST", Status: 596, Reason: "Connection timed out"}
-	errDenied = &pve.Error{Method: "POST", Status: 403, Reason: "Permission check failed (/pool/capi, VM.Allocate)"}
+	errTaken   = &pve.Error{Method: "POST", Status: 500, Reason: "unable to create VM 100: config file already exists"}
+	errLost    = &pve.Error{Method: "POST", Status: 596, Reason: "Connection timed out"}
+	errUnheard = &pve.Error{Method: "POST", Status: 500, Reason: "got timeout"}
+	errDenied  = &pve.Error{Method: "POST", Status: 403, Reason: "Permission check failed (/pool/capi, VM.Allocate)"}
 )
 
 func TestAVMIDThatIsRefusedAsTakenIsAnothers(t *testing.T) {
@@ -42,6 +44,7 @@ func TestAVMIDThatIsRefusedAsTakenIsAnothers(t *testing.T) {
 		{"at the first clone", []error{errTaken}, true},
 		{"after a clone that was refused", []error{errDenied, errTaken}, true},
 		{"but not after one whose answer was lost", []error{errLost, errTaken}, false},
+		{"nor after one that ended with an error that nobody knows", []error{errUnheard, errTaken}, false},
 		{"nor after one that was begun", []error{nil, errTaken}, false},
 	}
 	for _, c := range cases {
@@ -67,13 +70,12 @@ func TestAfterARestartNoVMIDIsAnothers(t *testing.T) {
 }
 
 func TestAVMIDThatTheTaskOfACloneFoundTakenIsAnothers(t *testing.T) {
-	failure := &pve.TaskError{ExitStatus: errTaken.Reason}
+	taken := failure("UPID:1", errTaken.Reason)
 	memory, _ := newTestMemory()
 	memory.Reserved(someVM)
 	memory.Cloned(someVM, nil)
-	memory.cloneFailed(someVM, "UPID:1", failure)
-	memory.retryAfter(someVM, "UPID:1")
-	memory.cloneFailed(someVM, "UPID:1", failure) // seen again
+	memory.CloneFailed(someVM, taken)
+	memory.CloneFailed(someVM, taken) // seen again
 	if !memory.isAnothers(someVM) {
 		t.Error("it is taken, and not by us")
 	}
@@ -114,10 +116,16 @@ func TestACloneWhoseAnswerWasLostMayComeLate(t *testing.T) {
 	if memory.mayComeLate(someVM) {
 		t.Error("it was sent long ago")
 	}
+	memory.Reserved(someVM)
 	memory.Cloned(someVM, errLost)
 	memory.keepConfig(someVM, nil, "")
 	if memory.mayComeLate(someVM) {
 		t.Error("it has come")
+	}
+	memory.Cloned(someVM, errLost)
+	memory.keepConfig(someVM, nil, "")
+	if !memory.mayComeLate(someVM) {
+		t.Error("of two one has come")
 	}
 }
 
@@ -133,5 +141,27 @@ func TestAVMIDStaysUntouchedWhileEveryCloneIsRefused(t *testing.T) {
 		if got := memory.isUntouched(someVM); got != step.want {
 			t.Errorf("after %v untouched: %t, want %t", step.err, got, step.want)
 		}
+	}
+}
+
+func TestDisksThatWereSeenToBeGrownAreRemembered(t *testing.T) {
+	memory, _ := newTestMemory()
+	memory.Grows(someVM, "UPID:1", "scsi0", 20)
+	if got := memory.grown(someVM); len(got) > 0 {
+		t.Errorf("grown before the task ended: %v", got)
+	}
+	memory.taskEnded(someVM, "UPID:1")
+	memory.Grows(someVM, "UPID:2", "scsi1", 5)
+	memory.taskEnded(someVM, "UPID:another")
+	if got, want := memory.grown(someVM), (map[string]proxmox.Bytes{"scsi0": 20}); !maps.Equal(got, want) {
+		t.Errorf("grown: %v, want %v", got, want)
+	}
+	memory.taskEnded(someVM, "UPID:2")
+	if got, want := memory.grown(someVM), (map[string]proxmox.Bytes{"scsi0": 20, "scsi1": 5}); !maps.Equal(got, want) {
+		t.Errorf("grown: %v, want %v", got, want)
+	}
+	memory.Reserved(someVM)
+	if got := memory.grown(someVM); len(got) > 0 {
+		t.Errorf("of a VM that is made anew: %v", got)
 	}
 }

@@ -18,7 +18,8 @@ import (
 type Observer struct {
 	// Client reads from the manager's cache.
 	Client client.Reader
-	// Secrets reads bootstrap data and credentials past the cache, so that the manager holds no Secret in memory.
+	// Secrets reads past the cache: bootstrap data and credentials, so that the manager holds no Secret in memory, and what
+	// decides that a machine holds nothing any more.
 	Secrets client.Reader
 	Regions *Regions
 	Ledger  *Ledger

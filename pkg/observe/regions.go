@@ -107,6 +107,9 @@ func unavailable(code string, cause error, format string, args ...any) *Unavaila
 	return &UnavailableError{Reason: plan.Reason{Code: code, Message: fmt.Sprintf(format, args...)}, Err: cause}
 }
 
+// withoutQuorum says what is wrong, and what to do.
+const withoutQuorum = "the Proxmox VE cluster has no quorum and takes no changes; bring its nodes back"
+
 // reasonOf gives the reason why a region cannot be used, of an error that one of its requests ended with.
 func reasonOf(err error) (plan.Reason, bool) {
 	switch pve.ClassOf(err) { //nolint:exhaustive // the other classes speak of one object, not of the region
@@ -117,7 +120,7 @@ func reasonOf(err error) (plan.Reason, bool) {
 	case pve.Unreachable:
 		return plan.Reason{Code: v1beta1.UnreachableReason, Message: fmt.Sprintf("%v: check spec.regions[].endpoints of the ProxmoxCluster, and that Proxmox VE runs", err)}, true
 	case pve.NoQuorum:
-		return plan.Reason{Code: v1beta1.UnreachableReason, Message: fmt.Sprintf("%v: the Proxmox VE cluster has no quorum and takes no changes; bring its nodes back", err)}, true
+		return plan.Reason{Code: v1beta1.UnreachableReason, Message: fmt.Sprintf("%v: %s", err, withoutQuorum)}, true
 	}
 	return plan.Reason{}, false
 }

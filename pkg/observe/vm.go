@@ -27,7 +27,7 @@ type vmSight struct {
 func (o *Observer) vm(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, task plan.Task) (plan.VM, error) {
 	sight := &vmSight{Observer: o, pve: cluster, subject: subject, task: task, snapshot: cluster.Inventory.Snapshot()}
 	sight.find()
-	if host := hostState(sight.snapshot, sight.ref.Node); subject.isDeleted() && host != plan.HostUp {
+	if host := hostState(sight.snapshot, sight.ref.Node); subject.mayLeaveHost() && host != plan.HostUp {
 		return sight.onLostHost(ctx, host)
 	}
 	if task.State == plan.TaskRunning && !task.RemovesSeed() {
@@ -47,8 +47,11 @@ func (s *vmSight) find() {
 	id := proxmox.VMID(reservation.VMID)
 	s.entry, s.listed = s.snapshot.VM(id)
 	s.ref = pve.VMRef{Node: proxmox.NodeName(reservation.Node), ID: id}
-	if s.listed {
+	switch source := proxmox.NodeName(reservation.SourceNode); {
+	case s.listed:
 		s.ref = s.entry.Ref()
+	case s.subject.ProxmoxMachine.Spec.ProviderID == "" && hostState(s.snapshot, s.ref.Node) == plan.HostUp && hostState(s.snapshot, source) != plan.HostUp:
+		s.ref.Node = source // a clone is there until it is done, and in no pool, so that not every token sees it
 	}
 }
 
@@ -76,7 +79,7 @@ func (s *vmSight) look(ctx context.Context) (plan.VM, error) {
 // justStarted reports whether the last thing that was done to the VM was to start it, from a config that is remembered.
 func (s *vmSight) justStarted() bool {
 	config, _ := s.Memory.config(s.subject.uuid())
-	return config != nil && s.task.State == plan.TaskSucceeded && s.task.Type == "qmstart" &&
+	return config != nil && config.Lock() == "" && s.task.State == plan.TaskSucceeded && s.task.Type == "qmstart" &&
 		s.subject.ProxmoxMachine.DeletionTimestamp.IsZero()
 }
 
@@ -84,7 +87,7 @@ func (s *vmSight) justStarted() bool {
 func (s *vmSight) justEdited() bool {
 	firewall := s.Memory.firewall(s.subject.uuid())
 	config, _ := s.Memory.config(s.subject.uuid())
-	return firewall.edited && s.Clock.Since(firewall.readAt) < firewallFresh && config != nil && s.subject.ProxmoxMachine.DeletionTimestamp.IsZero()
+	return firewall.edited && s.Clock.Since(firewall.readAt) < firewallFresh && config != nil && config.Lock() == "" && s.subject.ProxmoxMachine.DeletionTimestamp.IsZero()
 }
 
 // fromEdit spares the config of a VM whose firewall is being edited.
@@ -120,6 +123,9 @@ func (s *vmSight) settled() bool {
 func (s *vmSight) fromInventory(ctx context.Context) (plan.VM, error) {
 	vm := plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node}
 	vm.Config, vm.Digest = s.Memory.config(s.subject.uuid())
+	if vm.Config.Lock() != "" { // of before: the inventory shows none
+		vm.Config, vm.Digest = nil, ""
+	}
 	if vm.Config == nil && s.subject.seedInUse() {
 		config, err := s.pve.VMConfig(ctx, s.ref)
 		if err != nil {
@@ -147,11 +153,9 @@ func (s *vmSight) fromConfig(ctx context.Context) (plan.VM, error) {
 	case values.BelongsTo(s.subject.uuid()):
 		return s.withPower(ctx, plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node, Config: values, Digest: digest})
 	case lock == "destroyed":
-		return unknown(plan.Destroying, "VM %d on %s is being destroyed by another (lock: destroyed); if no task of Proxmox VE does that any more, remove it: qm unlock %d && qm destroy %d",
-			s.ref.ID, s.ref.Node, s.ref.ID, s.ref.ID), nil
+		return unknown(plan.Destroying, "VM %d on %s is being destroyed by another (lock: %s); %s", s.ref.ID, s.ref.Node, lock, plan.LockRemedy(lock, s.ref.ID)), nil
 	case lock == "clone" || lock == "create":
-		return unknown(plan.Cloning, "VM %d on %s is being made (lock: %s); if no task of Proxmox VE makes it any more, remove it: qm unlock %d && qm destroy %d",
-			s.ref.ID, s.ref.Node, lock, s.ref.ID, s.ref.ID), nil
+		return unknown(plan.Cloning, "VM %d on %s is being made (lock: %s); %s", s.ref.ID, s.ref.Node, lock, plan.LockRemedy(lock, s.ref.ID)), nil
 	case s.mayBeUnmarked(values):
 		return unknown(plan.Unmarked, "VM %d on %s has the machine's name, but not the line %q in its notes: was that edited? Put it back, or remove the VM",
 			s.ref.ID, s.ref.Node, vmconfig.Marker(s.subject.uuid())), nil
@@ -210,8 +214,12 @@ func (s *vmSight) unreadable(ctx context.Context, err error) (plan.VM, error) {
 
 // vacant is what it means that the VMID is free: there is no VM, on no node.
 func (s *vmSight) vacant() plan.VM {
-	if s.subject.isDeleted() && s.Memory.mayComeLate(s.subject.uuid()) {
-		return unknown(plan.Unobserved, "VM %d is not there, but the answer to its clone was lost: for two minutes Proxmox VE may still make it", s.ref.ID)
+	late := s.Memory.mayComeLate(s.subject.uuid())
+	if s.subject.ProxmoxMachine.Spec.ProviderID == "" {
+		late = s.Memory.cloneTrouble(s.subject.uuid()).MayComeLate
+	}
+	if s.subject.isDeleted() && late {
+		return unknown(plan.Unobserved, "VM %d is not there, but a clone whose answer was lost, or that was sent before the manager was restarted, may still make it: for two minutes Proxmox VE may", s.ref.ID)
 	}
 	s.Memory.Changed(s.subject.uuid())
 	return plan.VM{Presence: plan.PresenceAbsent}

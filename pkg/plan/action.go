@@ -41,6 +41,13 @@ type Reserve struct {
 	Reservation v1beta1.Reservation
 	// LedgerVersion is the state of the reservations that the choice was made from.
 	LedgerVersion int64
+	// Abandoned says what is left on a host that was declared gone; empty when nothing is.
+	Abandoned string
+}
+
+// Follow writes into the reservation the node that the VM was moved to before it ran, so that its seed is put there.
+type Follow struct {
+	Node proxmox.NodeName
 }
 
 // Clone makes the VM from its template.
@@ -146,6 +153,7 @@ type RemoveFinalizer struct{}
 func (ClaimAddresses) isAction()   {}
 func (HoldAddresses) isAction()    {}
 func (Reserve) isAction()          {}
+func (Follow) isAction()           {}
 func (Clone) isAction()            {}
 func (UploadSeed) isAction()       {}
 func (Configure) isAction()        {}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
@@ -33,25 +32,30 @@ type CloneSlot struct {
 type CloneTrouble struct {
 	// Leave says why another host is tried; empty while this one is.
 	Leave string
+	// Unfit says that the VM cannot be cloned there at all, for what Leave says: the host, the template or a storage is not there.
+	Unfit bool
 	// MayComeLate says that a clone whose answer was lost may still make the VM.
 	MayComeLate bool
 }
 
-// relocate gives a machine whose clones fail on their host another one, if another fits: the seed is taken away first, and
-// the reservation moves while it is certain that no VM of it exists or can still come. If no other host fits, the clone is
-// tried again where it is.
+// relocate gives a machine whose clones fail on their host, or that lost it, another one, if another fits: the seed is taken
+// away first, and the reservation moves while it is certain that no VM of it exists or can still come, or when that is on a
+// host that was declared gone. If no other host fits, the clone is tried again where it is.
 func relocate(m Machine) Decision {
-	if m.CloneTrouble.Leave == "" || m.Spec.ProviderID != "" || m.VM.Presence != PresenceAbsent {
+	if m.Spec.ProviderID != "" || (m.CloneTrouble.Leave == "" || m.VM.Presence != PresenceAbsent) && !m.isAbandoned() {
 		return nil
 	}
-	before := m.Spec.Reservation
-	choice, _, found := placement.Place(request(m), m.Candidates.Hosts)
-	stays := string(choice.Host.Node) == before.Node && string(choice.Host.Region) == before.Region
-	if !found || stays || choice.Host.CloneFailure != "" {
-		return nil
-	}
+	before, mustLeave := m.Spec.Reservation, m.CloneTrouble.Unfit || m.isAbandoned()
+	choice, refusals, found := placement.Place(request(m), m.Candidates.Hosts)
+	after := reservationAt(choice)
+	after.UUID, after.VMID = before.UUID, before.VMID
+	stays := !found || after == before && !m.isAbandoned()
 	switch {
-	case m.CloneTrouble.MayComeLate:
+	case stays && mustLeave:
+		return noOtherHost(m, refusals)
+	case stays || choice.Host.CloneFailure != "" && !mustLeave:
+		return nil
+	case m.CloneTrouble.MayComeLate && !m.isAbandoned():
 		return Wait{
 			Reason: Reason{Relocating, fmt.Sprintf(
 				"VM %d goes to another host than %s (%s) once it is certain that no clone whose answer was lost makes it there: for two minutes Proxmox VE may",
@@ -60,15 +64,29 @@ func relocate(m Machine) Decision {
 		}
 	case m.Task.State == TaskRunning:
 		return Wait{Reason: taskReason(m.Task)}
-	case m.SeedVolume != SeedAbsent && (m.Task.State != TaskSucceeded || !m.Task.RemovesSeed()):
-		return withdrawSeed(m)
+	case !m.SeedIsGone() && !m.seedIsAbandoned() && !m.isAbandoned(): // should the host come back meanwhile, the VM needs its seed
+		return withdrawSeed(m, fmt.Sprintf("VM %d, which is not made yet, goes to another host (%s)", before.VMID, m.CloneTrouble.Leave),
+			fmt.Sprintf("leaving %s, where VM %d could not be cloned (%s)", before.Node, before.VMID, m.CloneTrouble.Leave))
 	}
-	after := reservationAt(choice)
-	after.UUID, after.VMID = before.UUID, before.VMID
-	if _, free := m.Candidates.FreeVMIDs[choice.Host.Region]; !free && after.Region == before.Region { // its own is free, too
-		return reserveAt(m, after)
+	return moveTo(m, after)
+}
+
+// moveTo writes the new place, with another VMID where there is one: the old one must be left when the VM that has it is.
+func moveTo(m Machine, after v1beta1.Reservation) Decision {
+	_, free := m.Candidates.FreeVMIDs[proxmox.RegionName(after.Region)]
+	if !free && after.Region == m.Spec.Reservation.Region && !m.isAbandoned() {
+		return reserveAt(m, after) // its own is free, too
 	}
 	return reserveVMID(m, after)
+}
+
+// noOtherHost says why a machine that cannot stay on its host does not leave it.
+func noOtherHost(m Machine, refusals placement.Refusals) Decision {
+	message := fmt.Sprintf("VM %d cannot be cloned on %s (%s), and no other host fits: ", m.Spec.Reservation.VMID, m.Spec.Reservation.Node, m.CloneTrouble.Leave)
+	if m.Candidates.Unavailable != "" {
+		message += m.Candidates.Unavailable + "; "
+	}
+	return Wait{Reason: Reason{WaitingForCapacity, message + refusals.String()}, After: lookAgain}
 }
 
 // reservationAt is the part of a reservation that placement chose.
@@ -76,16 +94,6 @@ func reservationAt(choice placement.Choice) v1beta1.Reservation {
 	return v1beta1.Reservation{
 		Region: string(choice.Host.Region), Node: string(choice.Host.Node),
 		SourceNode: string(choice.Host.Template.Node), SourceVMID: int32(choice.Host.Template.ID), SeedStorage: string(choice.SeedStorage),
-	}
-}
-
-func withdrawSeed(m Machine) Decision {
-	vm := virtualMachine(m)
-	vm.Node = proxmox.NodeName(m.Spec.Reservation.Node)
-	return Do{
-		WithdrawSeed{VM: vm, Volume: vmconfig.SeedVolume(proxmox.StorageID(m.Spec.Reservation.SeedStorage), vm.UUID)},
-		Reason{Relocating, fmt.Sprintf("leaving %s, where VM %d could not be cloned (%s): deleting the seed ISO from %s there",
-			vm.Node, vm.ID, m.CloneTrouble.Leave, m.Spec.Reservation.SeedStorage)},
 	}
 }
 

@@ -28,12 +28,34 @@ type hampers struct {
 	abandoned bool
 }
 
-// hostState is the state of the one host that there is.
-func (w *world) hostState() plan.HostState {
-	if w.down > 0 {
-		return plan.HostOffline
+// isDown reports whether a host is down: pve1 alone goes.
+func (w *world) isDown(node proxmox.NodeName) bool { return w.down > 0 && node == "pve1" }
+
+// abandon gives up the VMs on a host that is down and was declared gone.
+func (w *world) abandon() {
+	for _, vm := range w.ours() {
+		vm.abandoned = w.isDown(vm.node) && w.hostGone == vm.node
 	}
-	return plan.HostUp
+}
+
+// left checks that a host which the machine leaves has nothing of it any more, unless it was declared gone.
+func (w *world) left(node proxmox.NodeName) {
+	if w.isDown(node) && w.hostGone == node {
+		delete(w.seeds, node)
+		delete(w.landing, node)
+		return
+	}
+	if len(w.ours()) > 0 || w.seeds[w.storedOn(node)] {
+		w.t.Fatalf("left %s with a VM or the seed there", node)
+	}
+}
+
+// storedOn is where a seed is that was uploaded through a node.
+func (w *world) storedOn(node proxmox.NodeName) proxmox.NodeName {
+	if w.sharedSeed {
+		return "all"
+	}
+	return node
 }
 
 // askHA starts a job that has no effect but that the HA manager will do something. It may not be pestered.
@@ -49,21 +71,32 @@ func (w *world) askHA(kind string, do func()) *job {
 
 // cannot reports whether a request ends at a host that is down.
 func (w *world) cannot(action plan.Action) bool {
-	switch action.(type) {
-	case plan.ClaimAddresses, plan.HoldAddresses, plan.Reserve, plan.RecordProviderID, plan.RecordFirewall, plan.ReleaseAddresses, plan.RemoveFinalizer:
+	switch action := action.(type) {
+	case plan.ClaimAddresses, plan.HoldAddresses, plan.Reserve, plan.Follow, plan.RecordProviderID, plan.RecordFirewall, plan.ReleaseAddresses, plan.RemoveFinalizer:
 		return false
+	case plan.Clone:
+		return w.isDown(action.VM.Node)
+	case plan.UploadSeed:
+		return w.isDown(action.VM.Node)
 	case plan.DeleteSeed:
-		return w.down > 0 && !w.sharedSeed
+		return w.isDown(action.VM.Node)
+	case plan.WithdrawSeed:
+		return w.isDown(action.VM.Node)
 	}
-	return w.down > 0
+	vm := w.vms[proxmox.VMID(w.spec.Reservation.VMID)]
+	return vm != nil && w.isDown(vm.node)
 }
 
-// seedHost is the state of the host that the seed is reached through.
-func (w *world) seedHost() plan.HostState {
-	if w.sharedSeed {
-		return plan.HostUp
+// seedHost is the host that the seed is reached through, and its state.
+func (w *world) seedHost() (proxmox.NodeName, plan.HostState) {
+	node := proxmox.NodeName(w.spec.Reservation.Node)
+	switch {
+	case !w.isDown(node):
+		return node, plan.HostUp
+	case w.sharedSeed:
+		return "pve2", plan.HostUp
 	}
-	return w.hostState()
+	return node, plan.HostOffline
 }
 
 // hamper lets a round go by for all that stands in the way, and puts something new in it at times.
@@ -76,19 +109,25 @@ func (w *world) hamper(vm *guest) {
 		}
 	}
 	w.down = max(w.down-1, 0)
+	rounds := rapid.IntRange(1, 8)
+	switch {
+	case w.hostGone == "" && w.happens("a node is declared gone"):
+		w.hostGone = rapid.SampledFrom([]proxmox.NodeName{"pve1", "pve2"}).Draw(w.t, "gone")
+	case vm == nil && len(w.jobs) == 0 && w.down == 0 && w.happens("the host goes down before it has the VM"):
+		w.down = rounds.Draw(w.t, "rounds without the host")
+	}
 	if vm == nil || vm.foreign || vm.making || len(w.jobs) > 0 {
 		return
 	}
 	w.lock(vm)
-	rounds := rapid.IntRange(1, 8)
 	switch {
-	case w.deleting && w.hostGone == "" && w.happens("a node is declared gone"):
-		w.hostGone = rapid.SampledFrom([]proxmox.NodeName{"pve1", "pve2"}).Draw(w.t, "gone")
+	case w.down == 0 && !vm.running && w.spec.ProviderID == "" && w.happens("somebody moves the VM"):
+		w.move(vm)
 	case w.locked == 0 && w.happens("a backup begins"):
 		w.locked, vm.config["lock"] = rounds.Draw(w.t, "rounds of the backup"), "backup"
 	case w.protected == 0 && w.happens("somebody protects the VM"):
 		w.protected, vm.config["protection"] = rounds.Draw(w.t, "rounds of protection"), "1"
-	case w.down == 0 && w.happens("the host goes down"):
+	case w.down == 0 && vm.node == "pve1" && w.happens("the host goes down"):
 		w.down, vm.running, w.asked = rounds.Draw(w.t, "rounds without the host"), false, nil
 	}
 }

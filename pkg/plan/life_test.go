@@ -128,6 +128,13 @@ func lives() []scenario {
 			}
 			return w.settled()
 		}},
+		{happens: func(w *walk) bool { // and while its seed is there
+			ran := w.mine() != nil && w.spec.ProviderID != "" && w.hasSeed()
+			if ran {
+				delete(w.vms, proxmox.VMID(w.spec.Reservation.VMID))
+			}
+			return ran
+		}},
 		{happens: func(w *walk) bool { // the machine is to be off for a while
 			return w.settled() && w.isTurnedOff()
 		}},

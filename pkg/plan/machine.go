@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,9 @@ const lookAgain = 15 * time.Second
 // claimsAgain bounds waits for addresses: with a watch filter, claims and addresses may not wake us.
 const claimsAgain = time.Minute
 
+// seedAgain bounds the wait for the seed when the answer to its upload was lost.
+const seedAgain = 5 * time.Second
+
 // slotAgain bounds waits for a clone slot, which wakes its waiters when it comes free.
 const slotAgain = time.Minute
 
@@ -30,8 +34,9 @@ func MachineStep(m Machine) Decision {
 		return deletionStep(m)
 	}
 	for _, step := range []func(Machine) Decision{
-		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, distinguish, awaitSecurityGroups, upload, clone, halt, configure,
-		resize, setFirewall, start, record, turnOff, removeSeed, remindOfSecurityGroups,
+		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, follow, distinguish, awaitSecurityGroups, upload, clone, halt,
+		configure, resize, unlessLocked(setFirewall), unlessLocked(start), record, unlessLocked(turnOff), unlessLocked(removeSeed),
+		remindOfSecurityGroups,
 	} {
 		if decision := step(m); decision != nil {
 			return decision
@@ -65,7 +70,6 @@ func taskReason(task Task) Reason {
 		"imgdel":    {RemovingSeed, "deleting the seed ISO"},
 
 		"qmshutdown": {ShuttingDown, "waiting for the guest to shut the VM down"},
-		"hashutdown": {ShuttingDown, "asking the HA manager to shut the VM down"},
 		"hastop":     {Stopping, "asking the HA manager to stop the VM"},
 	}
 	if reason, known := codes[task.Type]; known {
@@ -158,34 +162,65 @@ func request(m Machine) placement.Request {
 func identify(m Machine) Decision {
 	switch m.VM.Presence {
 	case PresenceUnknown:
+		if m.VM.Host != HostUp && m.Spec.ProviderID == "" {
+			return remark(m, awaitHost(m))
+		}
 		return Wait{Reason: m.VM.Why, After: lookAgain}
 	case PresenceForeign:
 		return otherVMID(m)
 	case PresenceAbsent:
 		if m.Spec.ProviderID != "" {
-			return Stalled{gone(m)}
+			return vanished(m)
 		}
 	case PresenceOurs:
-		if lock := m.VM.Config.Lock(); lock != "" {
-			return Wait{Reason: Reason{Locked, fmt.Sprintf("VM %d is locked (%s)", m.Spec.Reservation.VMID, lock)}, After: lookAgain}
+		if m.Spec.ProviderID == "" {
+			return awaitLock(m)
 		}
 	}
 	return nil
+}
+
+// awaitLock waits while Proxmox VE, or a person, works on the VM.
+func awaitLock(m Machine) Decision {
+	lock := m.VM.Config.Lock()
+	if lock == "" {
+		return nil
+	}
+	id := m.Spec.Reservation.VMID
+	return Wait{Reason: Reason{Locked, fmt.Sprintf("VM %d on %s is locked (%s); %s", id, m.VM.Node, lock, LockRemedy(lock, proxmox.VMID(id)))}, After: lookAgain}
+}
+
+// unlessLocked is a step of a VM that ran once: one that needs nothing is not kept up by a backup.
+func unlessLocked(step func(Machine) Decision) func(Machine) Decision {
+	return func(m Machine) Decision {
+		decision := step(m)
+		if _, acts := decision.(Do); !acts {
+			return decision
+		}
+		if wait := awaitLock(m); wait != nil {
+			return wait
+		}
+		return decision
+	}
 }
 
 // otherVMID leaves a VMID that another took first; all else of the reservation stays, the seed among it. Once the VM ran
 // its VMID cannot have been another's: then ours is gone.
 func otherVMID(m Machine) Decision {
 	if m.Spec.ProviderID != "" {
-		return Stalled{gone(m)}
+		return vanished(m)
 	}
 	return reserveVMID(m, m.Spec.Reservation)
 }
 
-func gone(m Machine) Reason {
-	return Reason{VirtualMachineGone, fmt.Sprintf(
+// vanished is the end of a VM that ran and is not there any more. Its bootstrap data does not wait for the Machine to go.
+func vanished(m Machine) Decision {
+	if !m.SeedIsGone() && m.SeedHost == HostUp && m.Task.State != TaskRunning {
+		return deleteSeed(m)
+	}
+	return Stalled{Reason{VirtualMachineGone, fmt.Sprintf(
 		"VM %d (%s) is no longer in region %s: it was removed outside of Cluster API and is not made again; delete the Machine, or let a MachineHealthCheck replace it",
-		m.Spec.Reservation.VMID, m.Spec.Reservation.UUID, m.Spec.Reservation.Region)}
+		m.Spec.Reservation.VMID, m.Spec.Reservation.UUID, m.Spec.Reservation.Region)}}
 }
 
 func virtualMachine(m Machine) VirtualMachine {
@@ -203,6 +238,11 @@ func upload(m Machine) Decision {
 	if m.VM.Power == PowerRunning || m.Spec.ProviderID != "" || seedUploaded(m) {
 		return nil
 	}
+	if m.Uploads == UploadLost {
+		return Wait{Reason: Reason{UploadingSeed, fmt.Sprintf(
+			"the answer to the upload of the seed ISO to %s of %s was lost: it is looked for there, and uploaded again after two minutes",
+			m.Spec.Reservation.SeedStorage, m.Spec.Reservation.Node)}, After: seedAgain}
+	}
 	vm := virtualMachine(m)
 	config := network.NewConfig(vm.UUID, m.Spec.Network, m.Addresses.Bound)
 	seed, err := cloudinit.NewSeed(m.Name, vm.UUID, config, m.Bootstrap.UserData)
@@ -216,10 +256,13 @@ func upload(m Machine) Decision {
 	}
 }
 
-// seedUploaded reports whether the seed is known to be on its storage: a drive has it, or it was seen there, or it was the
+// seedUploaded reports whether the seed is known to be on its storage: it was seen there, or a drive has it, or it was the
 // first step of a VM that is past it, or the last task put it there.
 func seedUploaded(m Machine) bool {
-	return vmconfig.HasSeed(m.VM.Config) || m.SeedVolume == SeedStored || m.Task.State == TaskSucceeded && (m.Task.Type == "imgcopy" || m.Task.Type == "qmclone")
+	if m.SeedVolume != SeedNotLookedAt {
+		return m.SeedVolume == SeedStored
+	}
+	return vmconfig.HasSeed(m.VM.Config) || m.Task.State == TaskSucceeded && m.Task.PutsSeed()
 }
 
 // halt stops a VM that was started by another before it was configured: it booted without its bootstrap data, and with the
@@ -254,7 +297,7 @@ func desired(m Machine) vmconfig.Desired {
 	uuid := proxmox.SMBIOSUUID(m.Spec.Reservation.UUID)
 	return vmconfig.Desired{
 		UUID: uuid, Machine: m.Name, Cluster: m.Cluster, Namespace: m.Namespace, Spec: m.Spec,
-		Seed: vmconfig.SeedVolume(proxmox.StorageID(m.Spec.Reservation.SeedStorage), uuid),
+		Seed: seedVolume(m),
 	}
 }
 
@@ -268,7 +311,8 @@ func resize(m Machine) Decision {
 			"VM %d has no boot disk to grow to %d GiB: its template %d has none; leave out disks.boot or use a template with a disk",
 			m.Spec.Reservation.VMID, m.Spec.Disks.Boot.SizeGiB, m.Spec.Reservation.SourceVMID)}}
 	}
-	growths := desired(m).Growths(m.VM.Config)
+	// A config that could not be written when the disk grew keeps the old size for good: Proxmox VE has nothing left to grow.
+	growths := slices.DeleteFunc(desired(m).Growths(m.VM.Config), func(growth vmconfig.Growth) bool { return m.Grown[growth.Key] >= growth.Size })
 	if len(growths) == 0 {
 		return nil
 	}
@@ -302,7 +346,9 @@ func removeSeed(m Machine) Decision {
 	return deleteSeed(m)
 }
 
-// SeedIsGone reports whether the seed is known to be gone: seen to be so, now or before, or by the task that removed it.
+// SeedIsGone reports whether the seed is known to be gone, and to stay so: seen to be so, now or before, or by the task that
+// removed it.
 func (m Machine) SeedIsGone() bool {
-	return m.SeedRemoved || m.SeedVolume == SeedAbsent && !vmconfig.HasSeed(m.VM.Config) || m.Task.State == TaskSucceeded && m.Task.RemovesSeed()
+	seen := m.SeedVolume == SeedAbsent && !vmconfig.HasSeed(m.VM.Config) || m.Task.State == TaskSucceeded && m.Task.RemovesSeed()
+	return m.SeedRemoved || m.Uploads == UploadsKnown && seen
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
 // deletionStep plans the end of a machine: the VM stopped, seen stopped, destroyed, seen gone; then its seed, its
@@ -14,7 +15,10 @@ func deletionStep(m Machine) Decision {
 		return release(m) // nothing was ever asked of Proxmox VE
 	}
 	steps := []func(Machine) Decision{awaitClones, awaitRemoval, awaitVM, protected, unlocked, stop, awaitFirewall, destroy, sweep}
-	if m.VM.Host != HostUp {
+	switch {
+	case m.RegionDown:
+		steps = []func(Machine) Decision{awaitRegion}
+	case m.VM.Host != HostUp:
 		steps = []func(Machine) Decision{awaitHost, sweep}
 	}
 	for _, step := range steps {
@@ -103,10 +107,21 @@ func unlocking(m Machine, lock string) string {
 	if !known {
 		work = "the deletion goes on when the lock is gone"
 	}
-	if lock == "backup" {
-		return work + fmt.Sprintf("; never unlock it while the task vzdump runs; if that was broken off, run `qm unlock %d` there", m.Spec.Reservation.VMID)
+	return work + "; " + LockRemedy(lock, proxmox.VMID(m.Spec.Reservation.VMID))
+}
+
+// LockRemedy is what a person can do about a lock that was left behind. We cannot: Proxmox VE lets no token unlock a VM.
+func LockRemedy(lock string, id proxmox.VMID) string {
+	switch lock {
+	case "backup":
+		return fmt.Sprintf("never unlock it while the task vzdump runs; if that was broken off, run `qm unlock %d` there as root", id)
+	case "clone", "create": // what is there looks whole once it is unlocked
+		return fmt.Sprintf("if no task there makes it any more, run `qm unlock %d && qm destroy %d --destroy-unreferenced-disks 1` there as root: "+
+			"it takes all disks that are named after VM %d, on all storages, also the half-made one, which is in no config", id, id, id)
+	case "destroyed":
+		return fmt.Sprintf("if no task there does that any more, run `qm unlock %d && qm destroy %d` there as root", id, id)
 	}
-	return work + fmt.Sprintf("; if no task there works on it any more, run `qm unlock %d` there", m.Spec.Reservation.VMID)
+	return fmt.Sprintf("if no task there works on it any more, run `qm unlock %d` there as root", id)
 }
 
 func stop(m Machine) Decision {
@@ -149,9 +164,7 @@ func release(m Machine) Decision {
 		return Do{ReleaseAddresses{}, Reason{ReleasingAddresses, "releasing the addresses"}}
 	}
 	if left := leftovers(m); len(left) > 0 {
-		return Do{RemoveFinalizer{}, Reason{Abandoned, fmt.Sprintf(
-			"the machine is deleted without what is on %s of region %s, which was declared gone: should that node come back, remove %s there before anything else",
-			m.HostGone, m.Spec.Reservation.Region, strings.Join(left, " and "))}}
+		return Do{RemoveFinalizer{}, Reason{Abandoned, "the machine is deleted " + without(m, left)}}
 	}
 	return Do{RemoveFinalizer{}, Reason{Deleted, "the VM and all that belonged to it are gone"}}
 }

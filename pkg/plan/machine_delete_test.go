@@ -101,7 +101,7 @@ func TestNoVMIsTouchedThatIsNotKnownToBeOurs(t *testing.T) {
 				t.Fatalf("%T for %+v", action, m)
 			}
 		case plan.DeleteSeed:
-			if m.VM.Presence == plan.PresenceUnknown || !m.Deleting {
+			if m.VM.Presence == plan.PresenceUnknown || !m.Deleting && m.Spec.ProviderID == "" {
 				t.Fatalf("%T for %+v", action, m)
 			}
 		}

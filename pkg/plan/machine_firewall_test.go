@@ -63,6 +63,11 @@ func TestTheFirewallComesBeforeTheStart(t *testing.T) {
 			"a VM that runs gets it as well", machine(recorded, fenced, empty, known(recordedBefore)),
 			"do EditFirewall | ConfiguringFirewall: making the rule of security group web of VM 101",
 		},
+		{
+			"but not while it is locked", machine(recorded, fenced, empty, known(recordedBefore), locked("migrate")),
+			"wait 15s | Locked: VM 101 on pve1 is locked (migrate); if no task there works on it any more, run `qm unlock 101` there as root",
+		},
+		{"which does not keep up one that has it", machine(recorded, fenced, done, known(recordedBefore), locked("backup")), "done | Running: VM 101 runs on pve1"},
 		{"it rests with it", machine(recorded, fenced, done, known(recordedBefore)), "done | Running: VM 101 runs on pve1"},
 		{"a VM that runs, and whose firewall was not looked at, is let be", machine(recorded, fenced), "done | Running: VM 101 runs on pve1"},
 		{

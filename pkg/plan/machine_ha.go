@@ -34,3 +34,11 @@ func awaitHA(m Machine, request string) Decision {
 	}
 	return nil
 }
+
+// runsUnwatched says of a VM that runs that the HA manager gave up on it. To disable it there would stop the VM.
+func runsUnwatched(m Machine) Reason {
+	id := m.Spec.Reservation.VMID
+	return Reason{HighAvailabilityFailed, fmt.Sprintf(
+		"VM %d runs on %s, but the HA manager gave up on it (state error) and does not recover it should the node fail: look into its log there, then run `ha-manager remove vm:%d` and add it again, which does not stop it",
+		id, m.VM.Node, id)}
+}

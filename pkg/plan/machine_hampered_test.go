@@ -38,7 +38,7 @@ func TestAProtectedVMIsLeftAlone(t *testing.T) {
 	asked := func(m *plan.Machine) { m.Spec.Options.Protection = ptr.To(true) }
 	runSteps(t, []step{
 		{"unless the machine asked for it", machine(recorded, protectedVM, asked, deleting), "do Configure | Protected: ending the protection of VM 101 on pve1, which options.protection asked for"},
-		{"until it is no longer locked", machine(resized, protectedVM, asked, locked("backup"), deleting), "wait 15s | Locked: VM 101 on pve1 is locked (backup): a backup runs, and the deletion goes on when it has ended; never unlock it while the task vzdump runs; if that was broken off, run `qm unlock 101` there"},
+		{"until it is no longer locked", machine(resized, protectedVM, asked, locked("backup"), deleting), "wait 15s | Locked: VM 101 on pve1 is locked (backup): a backup runs, and the deletion goes on when it has ended; never unlock it while the task vzdump runs; if that was broken off, run `qm unlock 101` there as root"},
 		{"while it runs", machine(recorded, protectedVM, deleting), want},
 		{"when it is stopped", machine(resized, protectedVM, deleting), want},
 		{"while it is backed up", machine(resized, protectedVM, locked("backup"), deleting), want},
@@ -46,16 +46,18 @@ func TestAProtectedVMIsLeftAlone(t *testing.T) {
 }
 
 func TestALockedVMIsWaitedFor(t *testing.T) {
+	half := "if no task there makes it any more, run `qm unlock 101 && qm destroy 101 --destroy-unreferenced-disks 1` there as root: " +
+		"it takes all disks that are named after VM 101, on all storages, also the half-made one, which is in no config"
 	works := map[string]string{
-		"backup":          "a backup runs, and the deletion goes on when it has ended; never unlock it while the task vzdump runs; if that was broken off, run `qm unlock 101` there",
-		"clone":           "it is being made, and is deleted after that; if no task there works on it any more, run `qm unlock 101` there",
-		"create":          "it is being made or restored, and is deleted after that; if no task there works on it any more, run `qm unlock 101` there",
-		"migrate":         "it is moving to another node, and is deleted there; if no task there works on it any more, run `qm unlock 101` there",
-		"rollback":        "it is being rolled back to a snapshot, and is deleted after that; if no task there works on it any more, run `qm unlock 101` there",
-		"snapshot":        "a snapshot is being taken, and it is deleted after that, with its snapshots; if no task there works on it any more, run `qm unlock 101` there",
-		"snapshot-delete": "a snapshot is being deleted, and it is deleted after that, with its snapshots; if no task there works on it any more, run `qm unlock 101` there",
-		"suspending":      "it is being suspended to disk, and is deleted after that; if no task there works on it any more, run `qm unlock 101` there",
-		"new":             "the deletion goes on when the lock is gone; if no task there works on it any more, run `qm unlock 101` there",
+		"backup":          "a backup runs, and the deletion goes on when it has ended; never unlock it while the task vzdump runs; if that was broken off, run `qm unlock 101` there as root",
+		"clone":           "it is being made, and is deleted after that; " + half,
+		"create":          "it is being made or restored, and is deleted after that; " + half,
+		"migrate":         "it is moving to another node, and is deleted there; if no task there works on it any more, run `qm unlock 101` there as root",
+		"rollback":        "it is being rolled back to a snapshot, and is deleted after that; if no task there works on it any more, run `qm unlock 101` there as root",
+		"snapshot":        "a snapshot is being taken, and it is deleted after that, with its snapshots; if no task there works on it any more, run `qm unlock 101` there as root",
+		"snapshot-delete": "a snapshot is being deleted, and it is deleted after that, with its snapshots; if no task there works on it any more, run `qm unlock 101` there as root",
+		"suspending":      "it is being suspended to disk, and is deleted after that; if no task there works on it any more, run `qm unlock 101` there as root",
+		"new":             "the deletion goes on when the lock is gone; if no task there works on it any more, run `qm unlock 101` there as root",
 	}
 	for lock, work := range works {
 		runSteps(t, []step{{lock, machine(recorded, locked(lock), deleting), fmt.Sprintf("wait 15s | Locked: VM 101 on pve1 is locked (%s): %s", lock, work)}})
@@ -82,6 +84,11 @@ func TestDeletionAsksTheHAManagerOnce(t *testing.T) {
 			"wait 15s | Starting: VM 101 on pve1 is managed by HA: waiting for the HA manager",
 		},
 		{"but starts nothing that it gave up on", machine(resized, haState("error")), gaveUp},
+		{
+			"a VM that runs and that it gave up on is told of", machine(ejected, haState("error"), func(m *plan.Machine) { m.SeedRemoved = true }),
+			"done | HighAvailabilityFailed: VM 101 runs on pve1, but the HA manager gave up on it (state error) and does not recover it should the node fail: " +
+				"look into its log there, then run `ha-manager remove vm:101` and add it again, which does not stop it",
+		},
 	})
 }
 
@@ -100,7 +107,7 @@ func TestATemplateWithLinkedClonesIsExplained(t *testing.T) {
 func TestAHostThatIsDownIsWaitedFor(t *testing.T) {
 	annotate := "bring it back or, once it is gone for good, run `kubectl annotate proxmoxmachine worker-1 infrastructure.cluster.x-k8s.io/host-gone=pve1`"
 	wait := "wait 15s | HostOffline: VM 101 is on pve1, which is offline: " + annotate
-	ignored := "; the annotation infrastructure.cluster.x-k8s.io/host-gone=pve2 changes nothing: it counts only while the node that the deletion waits for, pve1, is the one it names and is seen to be down"
+	ignored := "; the annotation infrastructure.cluster.x-k8s.io/host-gone=pve2 changes nothing: it counts only while the node that is waited for, pve1, is the one it names and is seen to be down"
 	seedLost := func(m *plan.Machine) { m.SeedHost = plan.HostOffline }
 	runSteps(t, []step{
 		{"with a way out", machine(recorded, lost(plan.HostOffline), deleting), wait},
@@ -142,8 +149,38 @@ func TestAHostThatIsDeclaredGoneIsNotWaitedFor(t *testing.T) {
 		{
 			"a VM on a node that is up is deleted", machine(recorded, node("pve2"), gone, deleting),
 			"do Stop | Stopping: stopping VM 101 on pve2; the annotation infrastructure.cluster.x-k8s.io/host-gone=pve1 changes nothing: " +
-				"it counts only while the node that the deletion waits for, pve2, is the one it names and is seen to be down",
+				"it counts only while the node that is waited for, pve2, is the one it names and is seen to be down",
 		},
+	})
+}
+
+// unreachable is a machine whose region does not answer.
+func unreachable(m *plan.Machine) {
+	unbound(m)
+	m.RegionDown = true
+}
+
+func regionGone(region proxmox.RegionName) change {
+	return func(m *plan.Machine) { m.RegionGone = region }
+}
+
+func TestARegionThatIsDeclaredGoneIsNotWaitedFor(t *testing.T) {
+	wait := "wait 15s | Unobserved: region home does not answer; once region home is gone for good, run `kubectl annotate proxmoxmachine worker-1 infrastructure.cluster.x-k8s.io/region-gone=home`"
+	ignored := func(region string) string {
+		return "; the annotation infrastructure.cluster.x-k8s.io/region-gone=" + region + " changes nothing: it counts only while the region of the machine, home, is the one it names and cannot be asked"
+	}
+	gone := regionGone("home")
+	left := "do RemoveFinalizer | Abandoned: the machine is deleted without what is in region home, which was declared gone: should it come back, remove VM 101 (" + string(uuid) + ") with its disks"
+	cleared := func(m *plan.Machine) { m.SeedRemoved = true }
+	runSteps(t, []step{
+		{"one that does not answer is", machine(recorded, unreachable, deleting), wait},
+		{"also when another one is gone", machine(recorded, unreachable, regionGone("away"), deleting), wait + ignored("away")},
+		{"the addresses are released", machine(recorded, unreachable, gone, deleting), "do ReleaseAddresses | ReleasingAddresses: releasing the addresses"},
+		{"what is left is told", machine(recorded, unreachable, gone, released, deleting), left + " and the seed ISO " + string(seedVolume) + " there before anything else"},
+		{"a seed that is gone is not left", machine(recorded, unreachable, gone, released, cleared, deleting), left + " there before anything else"},
+		{"a VM of which nobody knows if it was made is told of, too", machine(reserved, unreachable, gone, released, cleared, deleting), left + " there before anything else"},
+		{"one that answers is asked", machine(recorded, gone, deleting), "do Stop | Stopping: stopping VM 101 on pve1" + ignored("home")},
+		{"a machine that lives waits for it", machine(recorded, unreachable, gone), "wait 15s | Unobserved: region home does not answer"},
 	})
 }
 

@@ -49,6 +49,9 @@ func turnOff(m Machine) Decision {
 
 // rest says in what state the machine needs nothing.
 func rest(m Machine) Decision {
+	if m.VM.Power == PowerRunning && m.VM.HAState == haError {
+		return Done{runsUnwatched(m)}
+	}
 	if m.VM.Power == PowerRunning {
 		return Done{Reason{Running, fmt.Sprintf("VM %d runs on %s", m.Spec.Reservation.VMID, m.VM.Node)}}
 	}

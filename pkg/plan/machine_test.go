@@ -129,6 +129,10 @@ func foreign(m *plan.Machine) { m.VM = plan.VM{Presence: plan.PresenceForeign, N
 
 func absent(m *plan.Machine) { m.VM = plan.VM{Presence: plan.PresenceAbsent} }
 
+func grown(disk string, gib proxmox.GiB) change {
+	return func(m *plan.Machine) { m.Grown = map[string]proxmox.Bytes{disk: gib.Bytes()} }
+}
+
 func locked(lock string) change { return func(m *plan.Machine) { m.VM.Config["lock"] = lock } }
 
 func power(power plan.Power) change { return func(m *plan.Machine) { m.VM.Power = power } }
@@ -230,7 +234,7 @@ func TestBeforeAMachineHasAPlace(t *testing.T) {
 			"it waits for a VMID", machine(noVMIDs),
 			"wait 15s | VMIDRangeExhausted: region home: no VMID from 200 to 299 is known to be free: widen spec.vmIDRange of the ProxmoxCluster",
 		},
-		{"it is placed", machine(), "do Reserve | Placed: placed on pve1 as VM 101"},
+		{"it is placed", machine(), "do Reserve | Placed: placed on pve1 of region home as VM 101"},
 	})
 }
 
@@ -265,7 +269,15 @@ func TestWhileTheVMIsMade(t *testing.T) {
 			"a failed clone starts with the seed again", machine(reserved, failed("qmclone", "storage is full", 0)),
 			"do UploadSeed | UploadingSeed: uploading the seed ISO to local of pve1",
 		},
-		{"a locked VM is waited for", machine(cloned, locked("clone")), "wait 15s | Locked: VM 101 is locked (clone)"},
+		{
+			"a locked VM is waited for", machine(cloned, locked("migrate")),
+			"wait 15s | Locked: VM 101 on pve1 is locked (migrate); if no task there works on it any more, run `qm unlock 101` there as root",
+		},
+		{
+			"half a VM is not unlocked but destroyed", machine(cloned, locked("clone")),
+			"wait 15s | Locked: VM 101 on pve1 is locked (clone); if no task there makes it any more, run `qm unlock 101 && qm destroy 101 --destroy-unreferenced-disks 1` there as root: " +
+				"it takes all disks that are named after VM 101, on all storages, also the half-made one, which is in no config",
+		},
 		{"then the VM is configured", machine(cloned), "do Configure | Configuring: configuring VM 101"},
 		{
 			"before that the seed is uploaded once more when nobody knows that it was", machine(cloned, task("", plan.TaskNone)),
@@ -282,6 +294,9 @@ func TestWhileTheVMIsMade(t *testing.T) {
 		{"then its disk is grown", machine(configured), "do Resize | Resizing: growing disk scsi0 of VM 101 to 20 GiB"},
 		{"also when the tasks before are forgotten, since the drive has the seed", machine(configured, task("", plan.TaskNone)), "do Resize | Resizing: growing disk scsi0 of VM 101 to 20 GiB"},
 		{"the growing is waited for", machine(configured, task("resize", plan.TaskRunning)), "wait | Resizing: growing a disk"},
+		{"a disk that was grown is as large as asked, also if the config does not say so", machine(configured, grown("scsi0", 20)), "do Start | Starting: starting VM 101 on pve1"},
+		{"which says nothing of another disk", machine(configured, grown("scsi1", 20)), "do Resize | Resizing: growing disk scsi0 of VM 101 to 20 GiB"},
+		{"nor of a larger size", machine(configured, grown("scsi0", 19)), "do Resize | Resizing: growing disk scsi0 of VM 101 to 20 GiB"},
 		{"a disk that is as large as asked stays", machine(resized), "do Start | Starting: starting VM 101 on pve1"},
 		{"a disk that is larger than asked stays", machine(resized, func(m *plan.Machine) { m.VM.Config["scsi0"] = "local-lvm:vm-101-disk-0,size=1T" }), "do Start | Starting: starting VM 101 on pve1"},
 		{"a disk of which no size is asked stays", machine(configured, templateSize), "do Start | Starting: starting VM 101 on pve1"},
@@ -302,16 +317,20 @@ func TestWhileTheVMIsMade(t *testing.T) {
 }
 
 func TestWhenTheReservedVMIDIsNotOurs(t *testing.T) {
-	once := func(m *plan.Machine) { m.Spec.ProviderID = providerID }
+	once, swept := func(m *plan.Machine) { m.Spec.ProviderID = providerID }, task("imgdel", plan.TaskSucceeded)
 	goneFor := "VM 101 (" + string(uuid) + ") is no longer in region home: it was removed outside of Cluster API and is not made again; delete the Machine, or let a MachineHealthCheck replace it"
 	runSteps(t, []step{
-		{"another VMID is taken before ours ever ran", machine(reserved, foreign), "do Reserve | Placed: placed on pve1 as VM 101"},
+		{"another VMID is taken before ours ever ran", machine(reserved, foreign), "do Reserve | Placed: placed on pve1 of region home as VM 101"},
 		{
 			"a VMID is waited for when the range is used up", machine(reserved, foreign, noVMIDs),
 			"wait 15s | VMIDRangeExhausted: region home: no VMID from 200 to 299 is known to be free: widen spec.vmIDRange of the ProxmoxCluster",
 		},
-		{"ours is gone once it ran", machine(reserved, foreign, once), "stalled | VirtualMachineGone: " + goneFor},
-		{"ours is gone, not made again, when nobody has the VMID", machine(recorded, absent), "stalled | VirtualMachineGone: " + goneFor},
+		{"ours is gone once it ran", machine(reserved, foreign, once, swept), "stalled | VirtualMachineGone: " + goneFor},
+		{"ours is gone, not made again, when nobody has the VMID", machine(recorded, absent, swept), "stalled | VirtualMachineGone: " + goneFor},
+		{"its seed is deleted before the Machine is", machine(recorded, absent), "do DeleteSeed | RemovingSeed: deleting the seed ISO from local of pve1"},
+		{"also when another has its VMID", machine(reserved, foreign, once), "do DeleteSeed | RemovingSeed: deleting the seed ISO from local of pve1"},
+		{"which is not waited for", machine(recorded, absent, task("imgdel", plan.TaskRunning)), "stalled | VirtualMachineGone: " + goneFor},
+		{"nor is a host that is down", machine(recorded, absent, func(m *plan.Machine) { m.SeedHost = plan.HostOffline }), "stalled | VirtualMachineGone: " + goneFor},
 		{"ours is made when nobody has the VMID and it never ran", machine(reserved, task("imgcopy", plan.TaskSucceeded)), "do Clone | Cloning: cloning template 9000 of pve3 to VM 101 on pve1"},
 		{"nothing is done while that is not known", machine(reserved, unbound), "wait 15s | Unobserved: region home does not answer"},
 		{"nothing is done while that is not known of one that ran", machine(recorded, unbound), "wait 15s | Unobserved: region home does not answer"},
@@ -336,7 +355,10 @@ func TestOnceTheVMRan(t *testing.T) {
 		{"it is done wherever it has been moved", machine(recorded, node("pve2")), "done | Running: VM 101 runs on pve2"},
 		{"it is started again when it was stopped", machine(recorded, power(plan.PowerStopped)), "do Start | Starting: starting VM 101 on pve1"},
 		{"it is started where it is now", machine(recorded, power(plan.PowerStopped), node("pve2")), "do Start | Starting: starting VM 101 on pve2"},
-		{"it is left alone while it is backed up", machine(recorded, locked("backup")), "wait 15s | Locked: VM 101 is locked (backup)"},
+		{"a backup does not keep it up", machine(recorded, locked("backup")), "done | Running: VM 101 runs on pve1"},
+		{"but it is not started meanwhile", machine(recorded, power(plan.PowerStopped), locked("backup")), "wait 15s | Locked: VM 101 on pve1 is locked (backup); never unlock it while the task vzdump runs; if that was broken off, run `qm unlock 101` there as root"},
+		{"nor shut down", machine(recorded, toBeOff, locked("backup")), "wait 15s | Locked: VM 101 on pve1 is locked (backup); never unlock it while the task vzdump runs; if that was broken off, run `qm unlock 101` there as root"},
+		{"and keeps its seed", machine(bootstrapped, locked("snapshot")), "wait 15s | Locked: VM 101 on pve1 is locked (snapshot); if no task there works on it any more, run `qm unlock 101` there as root"},
 		{"its seed is ejected once it has its Node", machine(bootstrapped), "do EjectSeed | RemovingSeed: ejecting the seed ISO"},
 		{"its seed is then deleted", machine(ejected), "do DeleteSeed | RemovingSeed: deleting the seed ISO from local of pve1"},
 		{"the deletion of the seed is waited for", machine(ejected, task("imgdel", plan.TaskRunning)), "wait | RemovingSeed: deleting the seed ISO"},

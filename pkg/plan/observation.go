@@ -29,12 +29,20 @@ type Machine struct {
 	Bootstrapped bool
 	// HostGone is the node that a person declared to be gone for good (v1beta1.HostGoneAnnotation); empty for none.
 	HostGone proxmox.NodeName
+	// RegionGone is the region that a person declared to be gone for good (v1beta1.RegionGoneAnnotation); empty for none.
+	RegionGone proxmox.RegionName
+	// RegionDown says that the machine's region could not be asked. Why is what VM.Why says.
+	RegionDown bool
 	// Remarks are what a person should know of the way the snapshot was taken. They are added to what the machine waits for.
 	Remarks []string
 	// SeedRemoved says that the seed is known to be gone.
 	SeedRemoved bool
 	// SeedVolume is what a look at the seed's storage showed. It is looked at only when no task tells.
 	SeedVolume SeedVolume
+	// Uploads is whether uploads of the seed are on their way that nobody knows the end of.
+	Uploads Uploads
+	// SeedStranded says that the VM was moved, before it ran, to a node that the seed's storage is not on.
+	SeedStranded bool
 	// SeedNode is the node that the seed's storage is reached through; empty for the reserved one.
 	SeedNode proxmox.NodeName
 	// SeedHost is whether that node is up.
@@ -56,6 +64,8 @@ type Machine struct {
 	Candidates Candidates
 	// Task is the Proxmox VE task that was started for the machine last; the zero Task when none is known.
 	Task Task
+	// Grown are the sizes that disks were seen to be grown to, by the key of the disk. The VM's config may not say so.
+	Grown map[string]proxmox.Bytes
 	// Firewall is what was seen of the VM's firewall.
 	Firewall Firewall
 	// VM is what Proxmox VE says of the reserved VM.
@@ -138,6 +148,19 @@ const (
 	SeedAbsent
 )
 
+// Uploads is whether an upload of the seed may still put it on its storage, although no task of it is known.
+type Uploads int
+
+// What is known of uploads.
+const (
+	// UploadsKnown: all that were sent have a task, or have ended.
+	UploadsKnown Uploads = iota
+	// UploadsUnknown: a process before this one may have sent one.
+	UploadsUnknown
+	// UploadLost: the answer to one was lost.
+	UploadLost
+)
+
 // TaskState is how far a Proxmox VE task is.
 type TaskState int
 
@@ -164,6 +187,9 @@ type Task struct {
 	Age time.Duration
 }
 
+// PutsSeed reports whether the task uploads the seed ISO, or comes after that.
+func (t Task) PutsSeed() bool { return t.Type == "imgcopy" || t.Type == "qmclone" }
+
 // RemovesSeed reports whether the task deletes the seed ISO, which touches no VM.
 func (t Task) RemovesSeed() bool { return t.Type == "imgdel" }
 
@@ -177,7 +203,7 @@ func (t Task) TurnsOn() bool { return t.Type == "qmstart" || t.Type == "hastart"
 
 // TurnsOff reports whether the task stops the VM or shuts it down, or has that done: the HA manager is asked for both by hastop.
 func (t Task) TurnsOff() bool {
-	return t.Type == "qmshutdown" || t.Type == "qmstop" || t.Type == "hastop" || t.Type == "hashutdown"
+	return t.Type == "qmshutdown" || t.Type == "qmstop" || t.Type == "hastop"
 }
 
 // Presence says whether the reserved VM exists and is ours.

@@ -44,9 +44,13 @@ func reserveVMID(m Machine, reservation v1beta1.Reservation) Decision {
 }
 
 func reserveAt(m Machine, reservation v1beta1.Reservation) Decision {
+	reserve := Reserve{Reservation: reservation, LedgerVersion: m.Candidates.LedgerVersion}
+	if left := leftovers(m); len(left) > 0 && m.VM.Presence != PresenceForeign {
+		reserve.Abandoned = "the machine goes to another host " + without(m, left)
+	}
 	return Do{
-		Reserve{Reservation: reservation, LedgerVersion: m.Candidates.LedgerVersion},
-		Reason{Placed, fmt.Sprintf("placed on %s as VM %d", reservation.Node, reservation.VMID) + passedOver(m, reservation)},
+		reserve,
+		Reason{Placed, fmt.Sprintf("placed on %s of region %s as VM %d", reservation.Node, reservation.Region, reservation.VMID) + passedOver(m, reservation)},
 	}
 }
 

@@ -37,6 +37,7 @@ type world struct {
 	// failing are the hosts where a clone failed, leave is why the machine's host is to be left.
 	failing map[proxmox.NodeName]string
 	leave   string
+	lateUploads
 	// hampers is what keeps the VM from being worked on for now.
 	hampers
 	walls
@@ -44,15 +45,20 @@ type world struct {
 	trouble int
 	// off is for how many more rounds the machine is asked to be off.
 	off int
+	// grown are the sizes that disks were grown to.
+	grown map[string]proxmox.Bytes
 	// drawn counts the identities and tasks so far.
 	drawn int
 }
 
 // guest is a VM. It is in the making, locked and without its description, until its clone ends.
 type guest struct {
+	node                     proxmox.NodeName
 	foreign, making, running bool
 	config                   vmconfig.Config
 	firewall                 firewall.State
+	// abandoned says that the machine went to another host than that of this VM of it, which was declared gone.
+	abandoned bool
 }
 
 // job is a running task of Proxmox VE, which the machine may have forgotten or never learned of. Jobs end in the order they began.
@@ -73,7 +79,8 @@ var (
 func newWorld(t *rapid.T) *world {
 	w := &world{
 		t: t, spec: spec(), vms: map[proxmox.VMID]*guest{}, seeds: map[proxmox.NodeName]bool{}, failing: map[proxmox.NodeName]string{},
-		trouble: rapid.IntRange(0, 12).Draw(t, "trouble"),
+		lateUploads: lateUploads{landing: map[proxmox.NodeName]int{}},
+		trouble:     rapid.IntRange(0, 12).Draw(t, "trouble"),
 	}
 	for _, key := range []string{"scsi1", "virtio3"} {
 		if rapid.Bool().Draw(t, "the VM has a disk "+key) {
@@ -93,7 +100,7 @@ func newWorld(t *rapid.T) *world {
 
 // stranger is somebody else's VM, cloned from the same template, which carries another machine's marks.
 func stranger() *guest {
-	return &guest{foreign: true, running: true, config: vmconfig.Config{
+	return &guest{node: "pve1", foreign: true, running: true, config: vmconfig.Config{
 		"description": vmconfig.Description("other", "11111111-2222-3333-4444-555555555555"), "scsi0": "local-lvm:vm-1-disk-0,size=3G",
 	}}
 }
@@ -110,7 +117,7 @@ func (w *world) happens(what string) bool {
 func (w *world) observe() plan.Machine {
 	m := plan.Machine{
 		Name: "worker-1", Spec: w.spec, Deleting: w.deleting, ClusterReady: true, Bootstrapped: w.bootstrapped,
-		SeedRemoved: w.status.seedRemoved, Addresses: w.addresses(), Task: w.task,
+		SeedRemoved: w.status.seedRemoved, Addresses: w.addresses(), Task: w.task, Grown: maps.Clone(w.grown),
 	}
 	if m.Spec.ProviderID == "" {
 		m.Bootstrap.UserData = "#cloud-config\n"
@@ -124,14 +131,19 @@ func (w *world) observe() plan.Machine {
 	if w.spec.Reservation.UUID != "" {
 		m.VM = w.look()
 		w.seeWalls(&m)
-		m.SeedHost = w.seedHost()
+		m.SeedNode, m.SeedHost = w.seedHost()
+		w.lookForSeed(&m)
+		m.SeedStranded = !w.sharedSeed && m.VM.Presence == plan.PresenceOurs && string(m.VM.Node) != w.spec.Reservation.Node
+		if w.isDown(proxmox.NodeName(w.spec.Reservation.Node)) {
+			m.CloneTrouble = plan.CloneTrouble{Leave: "it is down", Unfit: true}
+		}
 	}
 	return m
 }
 
 func (w *world) host(node proxmox.NodeName) placement.Host {
 	host := host(node)
-	host.CloneFailure = w.failing[node]
+	host.CloneFailure, host.Online = w.failing[node], !w.isDown(node)
 	return host
 }
 
@@ -156,8 +168,8 @@ func (w *world) freeVMID() proxmox.VMID {
 func (w *world) look() plan.VM {
 	vm := w.vms[proxmox.VMID(w.spec.Reservation.VMID)]
 	switch {
-	case w.down > 0 && vm != nil:
-		return plan.VM{Why: whyUnknown, Node: "pve1", Host: w.hostState()}
+	case vm != nil && w.isDown(vm.node):
+		return plan.VM{Why: whyUnknown, Node: vm.node, Host: plan.HostOffline}
 	case w.task.State == plan.TaskRunning && !w.task.RemovesSeed():
 		return plan.VM{} // nobody asks while a task holds it
 	case w.happens("Proxmox VE does not answer"):
@@ -167,9 +179,9 @@ func (w *world) look() plan.VM {
 	case vm.making:
 		return plan.VM{Why: plan.Reason{Code: plan.Cloning, Message: "it is being made"}}
 	case !vm.config.BelongsTo(proxmox.SMBIOSUUID(w.spec.Reservation.UUID)):
-		return plan.VM{Presence: plan.PresenceForeign, Node: "pve1"}
+		return plan.VM{Presence: plan.PresenceForeign, Node: vm.node}
 	}
-	found := plan.VM{Presence: plan.PresenceOurs, Node: "pve1", Power: plan.PowerStopped, Config: maps.Clone(vm.config)}
+	found := plan.VM{Presence: plan.PresenceOurs, Node: vm.node, Power: plan.PowerStopped, Config: maps.Clone(vm.config)}
 	if vm.running {
 		found.Power = plan.PowerRunning
 	}
@@ -177,7 +189,8 @@ func (w *world) look() plan.VM {
 }
 
 // do executes an action. Like the real thing it may be refused, and it may be done without anybody learning of it.
-func (w *world) do(action plan.Action) error {
+func (w *world) do(action plan.Action) (err error) {
+	defer func() { w.refused = err != nil }()
 	if w.happens("the request is refused") || w.cannot(action) {
 		return errRefused
 	}
@@ -186,6 +199,9 @@ func (w *world) do(action plan.Action) error {
 		return err
 	}
 	lost := w.happens("the reply is lost")
+	if upload, is := action.(plan.UploadSeed); is && w.upload(upload, lost) {
+		return errNoReply
+	}
 	if job != nil {
 		w.drawn++
 		job.upid, job.rounds = proxmox.UPID(fmt.Sprintf("UPID:%d", w.drawn)), rapid.IntRange(0, 2).Draw(w.t, "rounds of "+job.kind)
@@ -211,6 +227,8 @@ func (w *world) request(action plan.Action) (*job, error) {
 		w.before = action.Before
 	case plan.EditFirewall:
 		return nil, w.editWalls(action)
+	case plan.Follow:
+		w.follow(action)
 	case plan.RecordProviderID:
 		w.spec.ProviderID = action.ProviderID
 	case plan.ReleaseAddresses:
@@ -218,7 +236,7 @@ func (w *world) request(action plan.Action) (*job, error) {
 	case plan.RemoveFinalizer:
 		w.gone = true
 	case plan.UploadSeed:
-		return &job{kind: "imgcopy", apply: func() error { w.seeds[action.VM.Node] = true; return nil }}, nil
+		return &job{kind: "imgcopy", apply: func() error { w.seeds[w.storedOn(action.VM.Node)] = true; return nil }}, nil
 	case plan.DeleteSeed:
 		return w.deleteSeed(action.VM.Node), nil
 	case plan.WithdrawSeed:
@@ -241,7 +259,13 @@ func (w *world) request(action plan.Action) (*job, error) {
 	case plan.Resize:
 		vm := w.own(action.VM)
 		return &job{kind: "resize", apply: func() error {
-			vm.config[action.Disk] = fmt.Sprintf("local-lvm:vm-101-disk-0,size=%dG", action.Size/gib)
+			if w.grown == nil {
+				w.grown = map[string]proxmox.Bytes{}
+			}
+			w.grown[action.Disk] = action.Size
+			if !w.happens("the config is not written") {
+				vm.config[action.Disk] = fmt.Sprintf("local-lvm:vm-101-disk-0,size=%dG", action.Size/gib)
+			}
 			return nil
 		}}, nil
 	case plan.Start:
@@ -270,10 +294,11 @@ func (w *world) reserve(r v1beta1.Reservation) {
 		w.drawn++
 		r.UUID = fmt.Sprintf("8d1ab5f6-59f1-4a3e-9a0b-%012d", w.drawn)
 	}
-	if before := w.spec.Reservation; before.Node != "" && before.Node != r.Node && (len(w.ours()) > 0 || w.seeds[proxmox.NodeName(before.Node)]) {
-		w.t.Fatalf("left %s with a VM or the seed there", before.Node)
+	w.abandon()
+	if before := w.spec.Reservation; before.Node != "" && before.Node != r.Node {
+		w.left(proxmox.NodeName(before.Node))
 	}
-	w.spec.Reservation, w.task, w.leave = r, plan.Task{}, ""
+	w.spec.Reservation, w.task, w.grown, w.leave = r, plan.Task{}, nil, ""
 }
 
 // own returns the VM that an action is for. Whatever is not the machine's, or is still in the making, may not be touched.
@@ -293,7 +318,7 @@ func (w *world) clone(action plan.Clone) (*job, error) {
 	if w.vms[action.VM.ID] != nil {
 		return nil, errRefused
 	}
-	vm := &guest{making: true}
+	vm := &guest{node: action.VM.Node, making: true}
 	w.vms[action.VM.ID] = vm
 	return &job{kind: "qmclone", undo: func() { delete(w.vms, action.VM.ID) }, apply: func() error {
 		vm.making, vm.firewall, vm.config = false, w.template, vmconfig.Config{
@@ -308,7 +333,7 @@ func (w *world) clone(action plan.Clone) (*job, error) {
 // reconfigure changes a config as Proxmox VE does: it refuses an image that does not exist, and notes the image's size.
 func (w *world) reconfigure(vm *guest, change vmconfig.Change) error {
 	after := change.Apply(vm.config)
-	if vmconfig.HasSeed(after) && !w.hasSeed() {
+	if vmconfig.HasSeed(after) && !w.reachesSeed(vm) {
 		return errRefused
 	}
 	for key, value := range after {
@@ -325,7 +350,7 @@ func (w *world) reconfigure(vm *guest, change vmconfig.Change) error {
 
 func (w *world) start(ref plan.VirtualMachine) *job {
 	vm := w.own(ref)
-	if w.spec.ProviderID == "" && (!vmconfig.HasSeed(vm.config) || !w.hasSeed()) {
+	if w.spec.ProviderID == "" && (!vmconfig.HasSeed(vm.config) || !w.reachesSeed(vm)) {
 		w.t.Fatal("started a VM for the first time without its seed")
 	}
 	if !w.wallsStand(vm) {
@@ -377,21 +402,45 @@ func (w *world) destroy(ref plan.VirtualMachine) *job {
 	}}
 }
 
+// reachesSeed reports whether the seed is where a VM is.
+func (w *world) reachesSeed(vm *guest) bool { return w.seeds[w.storedOn(vm.node)] }
+
+// follow moves the reservation to where the VM is.
+func (w *world) follow(action plan.Follow) {
+	before := proxmox.NodeName(w.spec.Reservation.Node)
+	if w.isDown(before) && w.hostGone == before {
+		delete(w.seeds, before)
+		delete(w.landing, before)
+	}
+	if w.seeds[w.storedOn(before)] || before == action.Node {
+		w.t.Fatalf("left %s for %s with the seed there", before, action.Node)
+	}
+	w.spec.Reservation.Node, w.task = string(action.Node), plan.Task{}
+}
+
+// move has somebody move a VM that has not run yet to another host.
+func (w *world) move(vm *guest) {
+	if vm.node = "pve2"; w.spec.Reservation.Node == "pve2" {
+		vm.node = "pve1"
+	}
+}
+
 // hasSeed reports whether the seed is where the VM is made.
-func (w *world) hasSeed() bool { return w.seeds[proxmox.NodeName(w.spec.Reservation.Node)] }
+func (w *world) hasSeed() bool { return w.seeds[w.storedOn(proxmox.NodeName(w.spec.Reservation.Node))] }
 
 func (w *world) deleteSeed(node proxmox.NodeName) *job {
 	for id, vm := range w.vms {
-		if vmconfig.HasSeed(vm.config) && w.down == 0 {
+		if vmconfig.HasSeed(vm.config) && !w.isDown(vm.node) && !vm.abandoned && w.storedOn(vm.node) == w.storedOn(node) {
 			w.t.Fatalf("deleted the seed while VM %d has it in a drive", id)
 		}
 	}
-	return &job{kind: "imgdel", apply: func() error { delete(w.seeds, node); return nil }}
+	return &job{kind: "imgdel", apply: func() error { delete(w.seeds, w.storedOn(node)); return nil }}
 }
 
 // pass lets time go by: jobs end, pools answer, nodes join, and things happen behind the machine's back.
 func (w *world) pass() {
 	w.task.RetryAfter = 0
+	w.landUploads()
 	for len(w.jobs) > 0 && w.jobs[0].rounds == 0 {
 		w.end(w.jobs[0])
 		w.jobs = w.jobs[1:]
@@ -409,7 +458,8 @@ func (w *world) pass() {
 		w.bootstrapped = true
 	}
 	if w.happens("the status is wiped") {
-		w.task, w.status.seedRemoved, w.leave = plan.Task{}, false, ""
+		w.task, w.status.seedRemoved, w.grown, w.leave = plan.Task{}, false, nil, ""
+		w.uploaded, w.doubt, w.unsure, w.several = true, lateRounds, true, false // by a new process that is not told of anything
 	}
 	switch id := proxmox.VMID(w.spec.Reservation.VMID); {
 	case reserved == nil && id != 0 && w.spec.ProviderID == "" && w.happens("somebody else takes the VMID"):
@@ -446,7 +496,7 @@ func (w *world) end(job *job) {
 func (w *world) ours() []*guest {
 	var ours []*guest
 	for _, vm := range w.vms {
-		if !vm.foreign {
+		if !vm.foreign && !vm.abandoned {
 			ours = append(ours, vm)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -76,6 +77,11 @@ type Options struct {
 	Logger logr.Logger
 	// Registerer receives the metrics; nil keeps none. Several clients may share one.
 	Registerer prometheus.Registerer
+	// Transport carries the requests instead of connections of the client's own, which nil means. TLS settings are then its
+	// affair.
+	Transport http.RoundTripper
+	// Draw gives a number from 0 to below n, to spread what would happen at the same moment. Nil draws at random.
+	Draw func(n int64) int64
 }
 
 // withDefaults returns the options with every unset field filled in.

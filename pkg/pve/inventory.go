@@ -28,6 +28,7 @@ type Inventory struct {
 	source   resourceLister
 	region   proxmox.RegionName
 	interval time.Duration
+	jitter   func(time.Duration) time.Duration
 	clock    clock.Clock
 	log      logr.Logger
 	metrics  *metrics
@@ -48,7 +49,7 @@ type flight struct {
 
 func newInventory(source resourceLister, region proxmox.RegionName, options Options, metrics *metrics) *Inventory {
 	return &Inventory{
-		source: source, region: region, interval: options.PollInterval, clock: options.Clock, log: options.Logger, metrics: metrics,
+		source: source, region: region, interval: options.PollInterval, jitter: options.jitter, clock: options.Clock, log: options.Logger, metrics: metrics,
 		changes: newMailbox[proxmox.VMID](mergeChanges), snapshot: Snapshot{Err: ErrNoSnapshot, index: newIndex(nil)},
 	}
 }
@@ -131,7 +132,7 @@ func (i *Inventory) land(f *flight, resources []Resource, err error) {
 // run polls until the context ends, and leaves no goroutine behind.
 func (i *Inventory) run(ctx context.Context) {
 	defer i.close()
-	delay := newPace(i.interval, maxBackoff)
+	delay := newPace(i.interval, maxBackoff, i.jitter)
 	for {
 		err := i.Refresh(ctx, i.clock.Now())
 		if ctx.Err() != nil {

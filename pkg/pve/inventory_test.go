@@ -366,7 +366,7 @@ func TestSnapshotIndex(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	p := newPace(5*time.Second, time.Minute)
+	p := newPace(5*time.Second, time.Minute, Options{}.jitter)
 	var last time.Duration
 	for i := range 200 {
 		last = p.next(errAway)

@@ -75,7 +75,7 @@ func TestAttemptsLaw(t *testing.T) {
 		for i := range endpoints {
 			endpoints[i] = &url.URL{Scheme: "https", Host: fmt.Sprintf("pve%d:8006", i)}
 		}
-		chain := &retrier{clock: hurriedClock{}, next: newFailover(endpoints, hurriedClock{}, logr.Discard(), below)}
+		chain := &retrier{clock: hurriedClock{}, jitter: Options{}.jitter, next: newFailover(endpoints, hurriedClock{}, logr.Discard(), below)}
 		method := rapid.SampledFrom([]string{"GET", "POST", "PUT", "DELETE"}).Draw(t, "method")
 		req, err := http.NewRequest(method, "https://pve/api2/json/x", strings.NewReader("a=b"))
 		if err != nil {

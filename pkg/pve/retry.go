@@ -21,8 +21,9 @@ const (
 
 // retrier repeats reads that failed for a reason that may pass soon. Writes go through it once.
 type retrier struct {
-	clock clock.Clock
-	next  http.RoundTripper
+	clock  clock.Clock
+	jitter func(time.Duration) time.Duration
+	next   http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -34,7 +35,7 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err == nil || last || req.Method != http.MethodGet || !worthRepeating(err) {
 			return answer, err
 		}
-		if !sleep(req.Context(), r.clock, jitter(firstRetryDelay<<(attempt-1))) {
+		if !sleep(req.Context(), r.clock, r.jitter(firstRetryDelay<<(attempt-1))) {
 			return nil, err
 		}
 	}
@@ -55,8 +56,12 @@ func worthRepeating(err error) bool {
 }
 
 // jitter spreads a delay over half to one and a half of it, so that clients that failed together do not return together.
-func jitter(d time.Duration) time.Duration {
-	return d/2 + time.Duration(rand.Int64N(int64(d)+1)) //nolint:gosec // no secret
+func (o Options) jitter(d time.Duration) time.Duration {
+	draw := o.Draw
+	if draw == nil {
+		draw = rand.Int64N
+	}
+	return d/2 + time.Duration(draw(int64(d)+1))
 }
 
 // sleep waits on the clock; false means the context ended first.

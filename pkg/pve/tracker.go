@@ -57,6 +57,7 @@ type Tracker struct {
 	source   taskSource
 	region   proxmox.RegionName
 	interval time.Duration
+	jitter   func(time.Duration) time.Duration
 	clock    clock.Clock
 	log      logr.Logger
 	metrics  *metrics
@@ -99,7 +100,7 @@ type finished struct {
 
 func newTracker(source taskSource, region proxmox.RegionName, options Options, metrics *metrics) *Tracker {
 	return &Tracker{
-		source: source, region: region, interval: options.TaskInterval, clock: options.Clock, log: options.Logger, metrics: metrics,
+		source: source, region: region, interval: options.TaskInterval, jitter: options.jitter, clock: options.Clock, log: options.Logger, metrics: metrics,
 		done: newMailbox[finished](func(_, newer finished) finished { return newer }), work: make(chan struct{}, 1),
 		running: map[proxmox.UPID]*followed{}, ended: map[proxmox.UPID]outcomeAt{},
 	}
@@ -163,7 +164,7 @@ func (t *Tracker) InFlight() int {
 // run follows until the context ends.
 func (t *Tracker) run(ctx context.Context) {
 	defer t.asks.Wait()
-	delay := newPace(t.interval, maxBackoff/2)
+	delay := newPace(t.interval, maxBackoff/2, t.jitter)
 	for {
 		if t.InFlight() == 0 {
 			select {

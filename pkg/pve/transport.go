@@ -21,12 +21,16 @@ const (
 // answer check → connection.
 func newHTTPClient(config Config, endpoints []*url.URL, trust *tls.Config, metrics *metrics) *http.Client {
 	options := config.Options
-	base := &answerChecker{region: config.Region, next: newConnection(trust)}
+	wire := options.Transport
+	if wire == nil {
+		wire = newConnection(trust)
+	}
+	base := &answerChecker{region: config.Region, next: wire}
 	sent := &recorder{region: config.Region, log: options.RequestLog, metrics: metrics, next: base}
 	authenticated := newAuthenticator(config, sent)
 	limited := newLimiter(config.Region, options.MaxRequestsPerNode, metrics, authenticated)
 	balanced := newFailover(endpoints, options.Clock, options.Logger, limited)
-	retried := &retrier{clock: options.Clock, next: balanced}
+	retried := &retrier{clock: options.Clock, jitter: options.jitter, next: balanced}
 	return &http.Client{
 		Transport: retried,
 		// A redirect would turn a write into a read and carry the credentials elsewhere. The check makes it an error.

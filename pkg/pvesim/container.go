@@ -44,11 +44,8 @@ func (w *World) AddContainer(s ContainerSpec) error {
 }
 
 func (w *World) addContainer(s ContainerSpec) error {
-	if w.hasGuest(s.VMID) {
-		return fmt.Errorf("add container %d: VMID is taken", s.VMID)
-	}
-	if w.node(s.Node) == nil {
-		return fmt.Errorf("add container %d: no node %q", s.VMID, s.Node)
+	if err := w.canHold(s.VMID, s.Node); err != nil {
+		return fmt.Errorf("add container %d: %w", s.VMID, err)
 	}
 	orDefault(&s.Name, "CT"+s.VMID.String())
 	orDefault(&s.Cores, 1)
@@ -56,9 +53,7 @@ func (w *World) addContainer(s ContainerSpec) error {
 	orDefault(&s.Disk, proxmox.GiB(8).Bytes())
 	orDefault(&s.State, "stopped")
 	w.containers[s.VMID] = &container{ContainerSpec: s, started: w.clock.Now()}
-	if p := w.pools[s.Pool]; p != nil {
-		p.members[s.VMID] = true
-	}
+	w.joinPool(s.Pool, s.VMID)
 	return nil
 }
 

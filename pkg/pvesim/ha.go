@@ -17,6 +17,7 @@ const (
 	haDisabled    = "disabled"
 	haIgnored     = "ignored"
 	haRequestStop = "request_stop"
+	haError       = "error"
 )
 
 // haManager is what is configured for high availability, and what the manager makes of it.

@@ -110,6 +110,31 @@ func TestHARestartsWhatDies(t *testing.T) {
 	})
 }
 
+func TestHAGivesUpOnWhatItCannotStop(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bubble) {
+		b.want("200 OK", "POST", haResources, "sid", "vm:301")
+		b.pass(time.Minute)
+		release := b.world.HoldLock(301)
+		b.exit("pve3", "POST", "/nodes/pve3/qemu/301/status/stop")
+		b.pass(2 * time.Minute)
+		release()
+		for _, request := range []string{"stop", "start", "stop"} {
+			b.exit("pve3", "POST", "/nodes/pve3/qemu/301/status/"+request)
+			b.pass(2 * time.Minute)
+			if v, _ := b.world.VM(301); v.Status != "running" || b.service("vm:301") != "error" {
+				t.Errorf("after a request to %s the VM is %s, its service %s", request, v.Status, b.service("vm:301"))
+			}
+		}
+		b.want("200 OK", "PUT", haResources+"/vm:301", "state", "disabled")
+		b.until(301, "stopped")
+		b.pass(time.Minute)
+		if got := b.service("vm:301"); got != "disabled" {
+			t.Errorf("a disabled service is %s", got)
+		}
+	})
+}
+
 func TestHARecoversTheServicesOfALostNode(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bubble) {

@@ -108,6 +108,9 @@ func (w *World) haRound(sid string) {
 	}
 	command := w.ha.commands[sid]
 	delete(w.ha.commands, sid)
+	if s.state == haError && r["state"] != haDisabled {
+		return
+	}
 	patience := haStopTimeout
 	if command.kind == "stop" {
 		r["state"], patience = haStopped, command.patience
@@ -144,13 +147,15 @@ func (w *World) haFollow(s *haService, v *vm, j haJob) {
 	}
 }
 
-// haWork is done by the agent of the VM's node, some seconds after the manager's round.
+// haWork is done by the agent of the VM's node, some seconds after the manager's round. The manager looks again if it is not.
 func (w *World) haWork(v *vm, do func()) {
 	at := v.node
 	w.after(w.between(haWorkSoonest, haWorkLatest), func() {
 		if n := w.node(at); n != nil && n.online && !v.destroyed && v.node == at && w.haManaged(v.id) {
 			do()
+			return
 		}
+		w.haTouch(haID(v.id))
 	})
 }
 
@@ -166,13 +171,24 @@ func (w *World) haStartVM(v *vm) {
 	w.haTouch(haID(v.id))
 }
 
+// haStopVM stops a VM, or lets its guest shut down first if it may take some time for that.
 func (w *World) haStopVM(v *vm, patience time.Duration) {
 	j := stopJob{node: w.node(v.node), id: v.id, patience: patience, force: true}
+	typ, work := "qmshutdown", w.shutdownVM
 	if patience == 0 {
-		w.haTask("qmstop", v, func(t *task) { w.stopVM(t, j) })
-		return
+		typ, work = "qmstop", w.stopVM
 	}
-	w.haTask("qmshutdown", v, func(t *task) { w.shutdownVM(t, j) })
+	w.haTask(typ, v, func(t *task) {
+		t.then = func() { w.haTried(v) }
+		work(t, j)
+	})
+}
+
+// haTried has the manager give up on a service that its node's agent could not stop: it does not try a second time.
+func (w *World) haTried(v *vm) {
+	if s := w.ha.services[haID(v.id)]; s != nil && s.state == haRequestStop && v.running {
+		s.state = haError
+	}
 }
 
 // haMove starts a migration; false if the service cannot go there.

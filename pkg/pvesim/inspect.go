@@ -18,6 +18,8 @@ type VM struct {
 	Lock string
 	// Pool is the resource pool; empty for none.
 	Pool proxmox.PoolID
+	// HAState is what the HA manager made of it; empty if it does not look after the VM.
+	HAState string
 }
 
 // Volume is a copy of a volume's description.
@@ -56,7 +58,9 @@ func (w *World) VM(id proxmox.VMID) (VM, bool) {
 }
 
 func (w *World) copyVM(v *vm) VM {
-	return VM{VMID: v.id, Node: v.node, Config: maps.Clone(v.config), Status: v.status(), Lock: v.lock(), Pool: w.poolOf(v.id)}
+	return VM{
+		VMID: v.id, Node: v.node, Config: maps.Clone(v.config), Status: v.status(), Lock: v.lock(), Pool: w.poolOf(v.id), HAState: w.haState(v.id),
+	}
 }
 
 // Volumes returns all volumes by name.

@@ -1,6 +1,7 @@
 package pvesim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -206,11 +207,8 @@ func (w *World) AddVM(s VMSpec) error {
 }
 
 func (w *World) seedVM(s VMSpec) error {
-	if w.hasGuest(s.VMID) {
-		return fmt.Errorf("add VM %d: VMID is taken", s.VMID)
-	}
-	if w.node(s.Node) == nil {
-		return fmt.Errorf("add VM %d: no node %q", s.VMID, s.Node)
+	if err := w.canHold(s.VMID, s.Node); err != nil {
+		return fmt.Errorf("add VM %d: %w", s.VMID, err)
 	}
 	v := &vm{id: s.VMID, node: s.Node, config: maps.Clone(s.Config), queue: &serial{world: w}}
 	if v.config == nil {
@@ -233,15 +231,31 @@ func (w *World) seedVM(s VMSpec) error {
 		return fmt.Errorf("add VM %d: %w", s.VMID, err)
 	}
 	w.vms[v.id] = v
-	if p := w.pools[s.Pool]; p != nil {
-		p.members[v.id] = true
-	}
+	w.joinPool(s.Pool, v.id)
 	if s.State == "running" || s.State == qemuPaused {
 		w.powerOn(v)
 		v.qemu = s.State
 	}
 	v.stats = w.currentStats(v)
 	return nil
+}
+
+// canHold says why no guest can be added with a VMID on a node; nil when one can.
+func (w *World) canHold(id proxmox.VMID, node proxmox.NodeName) error {
+	switch {
+	case w.hasGuest(id):
+		return errors.New("VMID is taken")
+	case w.node(node) == nil:
+		return fmt.Errorf("no node %q", node)
+	}
+	return nil
+}
+
+// joinPool puts a guest into a pool, if there is such a pool.
+func (w *World) joinPool(pool proxmox.PoolID, id proxmox.VMID) {
+	if p := w.pools[pool]; p != nil {
+		p.members[id] = true
+	}
 }
 
 func (v *vm) seedPending(s VMSpec) {

@@ -30,6 +30,8 @@ type task struct {
 	undo func(reason string)
 	// stopped replaces the end of a task that is stopped, for workers that need time to clean up.
 	stopped func()
+	// then is what comes after the end, whatever that was.
+	then func()
 	// asked tells that the task was told to stop.
 	asked bool
 	// fault is the exit status that a fault gives the task in place of OK.
@@ -136,6 +138,9 @@ func (t *task) leave() {
 	t.holds = nil
 	for _, key := range holds {
 		t.world.release(key)
+	}
+	if t.then != nil {
+		t.then()
 	}
 }
 

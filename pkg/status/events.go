@@ -129,7 +129,7 @@ func (c machineChange) done() []Event {
 	for _, do := range c.pass.Done {
 		switch action := do.Action.(type) { // partial: the other actions are told of by what they lead to
 		case plan.Reserve:
-			events = append(events, c.placed(action)...)
+			events = append(events, c.placed(do.Reason, action)...)
 		case plan.Start:
 			events = append(events, c.stoppedOutside()...)
 		case plan.RemoveFinalizer:
@@ -140,11 +140,15 @@ func (c machineChange) done() []Event {
 	return events
 }
 
-func (c machineChange) placed(action plan.Reserve) []Event {
-	r := action.Reservation
-	events := normal(v1beta1.PlacedEvent, "placed on %s of region %s as VM %d", r.Node, r.Region, r.VMID)
-	if before := c.before.Spec.Reservation; before.UUID != "" && before.VMID != r.VMID {
-		events = append(c.refused(before.VMID), events...)
+// placed tells of a new place. One on the same host has another VMID because somebody took that, unless ours has it.
+func (c machineChange) placed(why plan.Reason, action plan.Reserve) []Event {
+	events := normal(v1beta1.PlacedEvent, "%s", why.Message)
+	before, r := c.before.Spec.Reservation, action.Reservation
+	switch {
+	case action.Abandoned != "":
+		return append(warning(plan.Abandoned, "%s", action.Abandoned), events...)
+	case before.UUID != "" && before.Node == r.Node && before.VMID != r.VMID:
+		return append(c.refused(before.VMID), events...)
 	}
 	return events
 }
@@ -207,7 +211,9 @@ func (p MachinePass) trouble() (plan.Reason, bool) {
 			plan.WaitingForCapacity, plan.VMIDRangeExhausted, plan.SecurityGroupMissing, plan.TaskFailedReason, plan.Locked,
 			plan.Protected, plan.TemplateInUse, plan.HighAvailabilityFailed, plan.HostDown,
 		}, decision.Reason.Code)
-	case plan.Do, plan.Done:
+	case plan.Done:
+		return decision.Reason, decision.Reason.Code == plan.HighAvailabilityFailed
+	case plan.Do:
 	}
 	return plan.Reason{}, false
 }

@@ -42,15 +42,25 @@ var (
 	gone        = plan.Stalled{Reason: plan.Reason{Code: plan.VirtualMachineGone, Message: "VM 101 is gone"}}
 	start       = plan.Do{Action: plan.Start{}, Reason: plan.Reason{Code: plan.Starting, Message: "starting VM 101"}}
 	farewell    = plan.Do{Action: plan.RemoveFinalizer{}, Reason: plan.Reason{Code: plan.Deleted, Message: "all is gone"}}
-	elsewhere   = plan.Do{Action: plan.Reserve{Reservation: v1beta1.Reservation{UUID: uuid, Region: "home", Node: "pve1", VMID: 102}}}
+	elsewhere   = plan.Do{Action: plan.Reserve{Reservation: v1beta1.Reservation{UUID: uuid, Region: "home", Node: "pve1", VMID: 102}}, Reason: plan.Reason{Code: plan.Placed, Message: "placed on pve1 of region home as VM 102"}}
 	noCapacity  = status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.WaitingForCapacity, "1 host refused")}
 	cloning     = status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.Cloning, "cloning the template")}
 	starting    = status.MachinePass{Observed: sees(stoppedVM), Decision: wait(plan.Starting, "starting the VM")}
 	movedAway   = status.MachinePass{Observed: sees(plan.VM{Presence: plan.PresenceOurs, Node: "pve2", Power: plan.PowerRunning}), Decision: done}
 	unseen      = status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.Unobserved, "region home does not answer")}
 	notAllowed  = plan.Reason{Code: "Forbidden", Message: "VM.Config.CDROM is missing"}
+	unwatched   = status.MachinePass{Observed: sees(runningVM), Decision: plan.Done{Reason: plan.Reason{Code: plan.HighAvailabilityFailed, Message: "the HA manager gave up"}}}
+	backedUp    = status.MachinePass{Observed: sees(runningVM), Decision: wait(plan.Locked, "VM 101 is locked (backup)")}
 	whileItRuns = status.MachinePass{Observed: plan.Machine{Name: "worker-1", Spec: dual(network.IPv4), Addresses: bound("10.0.0.5/24"), VM: runningVM, Bootstrapped: true}, Failure: notAllowed}
 )
+
+// relocated is a step to another host, under another VMID.
+func relocated(left string) plan.Do {
+	return plan.Do{
+		Action: plan.Reserve{Reservation: v1beta1.Reservation{UUID: uuid, Region: "home", Node: "pve2", VMID: 102}, Abandoned: left},
+		Reason: plan.Reason{Code: plan.Placed, Message: "placed on pve2"},
+	}
+}
 
 func drifted(name string) status.MachinePass {
 	vm := runningVM
@@ -97,6 +107,16 @@ func TestWhatHappenedInAPassIsTold(t *testing.T) {
 			status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.UploadingSeed, ""), Done: []plan.Do{elsewhere}},
 			[]string{"Warning Refused: VM 101 of region home is not this machine's and is left alone", "Normal Placed: placed on pve1 of region home as VM 102"},
 		},
+		{
+			"the machine goes to another host", proxmoxMachine(reserved), cloning,
+			status.MachinePass{Observed: sees(absentVM), Decision: wait(plan.UploadingSeed, ""), Done: []plan.Do{relocated("")}},
+			[]string{"Normal Placed: placed on pve2"},
+		},
+		{
+			"the machine goes without what is on its host", proxmoxMachine(reserved), cloning,
+			status.MachinePass{Observed: sees(absentVM), Decision: wait(plan.UploadingSeed, ""), Done: []plan.Do{relocated("its seed is left")}},
+			[]string{"Warning Abandoned: its seed is left", "Normal Placed: placed on pve2"},
+		},
 		{"the machine is gone", proxmoxMachine(reserved, leaving), running, status.MachinePass{Observed: sees(absentVM), Decision: farewell, Done: []plan.Do{farewell}}, []string{"Normal Deleted: all is gone"}},
 		{
 			"the machine is gone and another's VM stays", proxmoxMachine(reserved, leaving), running,
@@ -113,6 +133,11 @@ func TestWhatHappenedInAPassIsTold(t *testing.T) {
 		},
 		{"the VM is as changed as before", proxmoxMachine(recorded), drifted("pet"), drifted("pet"), nil},
 		{"somebody changed it back", proxmoxMachine(recorded), drifted("pet"), drifted("worker-1"), nil},
+		{"the HA manager gave up on the VM", proxmoxMachine(recorded), running, unwatched, []string{"Warning HighAvailabilityFailed: the HA manager gave up"}},
+		{"it still does not look after it", proxmoxMachine(recorded), unwatched, unwatched, nil},
+		{"a backup keeps what is to be done from the VM", proxmoxMachine(recorded), running, backedUp, []string{"Warning Locked: VM 101 is locked (backup)"}},
+		{"it still does", proxmoxMachine(recorded), backedUp, backedUp, nil},
+		{"it looks after it again", proxmoxMachine(recorded), unwatched, running, nil},
 		{"the status was lost", proxmoxMachine(recorded), status.MachinePass{}, running, []string{"Normal Adopted: found VM 101 on pve1, which carries this machine's identity"}},
 	}
 	for _, c := range cases {

@@ -81,7 +81,7 @@ func summarize(object settable, types conditions.ForConditionTypes) error {
 // setVM copies what is known of the VM. What this pass did not look at stays as it was.
 func setVM(machine *v1beta1.ProxmoxMachine, pass MachinePass) {
 	machine.Status.VMID = machine.Spec.Reservation.VMID
-	if pass.Observed.Bootstrapped && pass.Observed.SeedIsGone() {
+	if machine.Spec.ProviderID != "" && pass.Observed.SeedIsGone() { // a machine that ran gets no other
 		machine.Status.SeedRemoved = ptr.To(true)
 	}
 }
@@ -109,6 +109,12 @@ func virtualMachineReady(machine *v1beta1.ProxmoxMachine, pass MachinePass) meta
 	case once && vm.Presence == plan.PresenceOurs && vm.Power == plan.PowerRunning:
 		condition.Status, condition.Reason = metav1.ConditionTrue, plan.Running
 		condition.Message = fmt.Sprintf("VM %d runs on %s", machine.Spec.Reservation.VMID, vm.Node)
+		switch why.Code { // it runs all the same
+		case plan.HighAvailabilityFailed:
+			condition.Reason, condition.Message = why.Code, why.Message
+		case plan.Locked:
+			condition.Reason, condition.Message = why.Code, condition.Message+"; "+why.Message
+		}
 	case once && vm.Presence == plan.PresenceUnknown:
 		condition.Status = metav1.ConditionUnknown
 	}

@@ -296,9 +296,14 @@ func TestTheStatusOfAMachineBesideItsConditions(t *testing.T) {
 			v1beta1.ProxmoxMachineStatus{Addresses: []clusterv1.MachineAddress{name, four}},
 		},
 		{
-			"the seed is gone when the task that deletes it succeeded", proxmoxMachine(reserved),
+			"the seed is gone when the task that deletes it succeeded", proxmoxMachine(recorded),
 			status.MachinePass{Observed: removed},
-			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve1", SeedRemoved: ptr.To(true)},
+			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve1", SeedRemoved: ptr.To(true), Initialization: provisioned},
+		},
+		{
+			"a machine that is not made yet gets another", proxmoxMachine(reserved),
+			status.MachinePass{Observed: removed},
+			v1beta1.ProxmoxMachineStatus{VMID: 101, Node: "pve1"},
 		},
 	}
 	for _, c := range cases {

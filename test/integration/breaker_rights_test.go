@@ -1,15 +1,12 @@
 package integration_test
 
 import (
-	"net/http"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
@@ -57,12 +54,9 @@ func TestDocumentedRightsAreEnoughForAllHardware(t *testing.T) {
 func TestUnseenVMAtTheVMIDIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.Expect(b.pve.World.AddFault(pvesim.Fault{Method: http.MethodPost, Path: pathUpload, Nth: 1, When: pvesim.AfterEffect, Delay: pvesim.Duration(2 * time.Second)})).To(Succeed())
-	b.Expect(b.pve.World.AddFault(pvesim.Fault{Method: http.MethodPost, Path: pathClone, Nth: 1, When: pvesim.Before, Status: 500, Reason: "got timeout"})).To(Succeed())
+	b.holdClones()
 	machine := b.scoped("m1")
-	b.Eventually(func() int32 { b.get(b, machine); return machine.Spec.Reservation.VMID }, patience, poll/10).ShouldNot(BeZero())
-	reserved := machine.Spec.Reservation
-	foreign := b.foreignVM(proxmox.VMID(reserved.VMID), proxmox.NodeName(reserved.Node))
+	reserved, foreign := b.losesVMID(machine)
 	b.running(machine)
 	b.Expect(machine.Spec.Reservation.VMID).NotTo(Equal(reserved.VMID))
 	b.delete(machine)

@@ -245,3 +245,16 @@ func TestDeletionWithoutTheCredentialsSecret(t *testing.T) {
 	b.gone(first)
 	b.leavesNothing()
 }
+
+// TestDeletionGoesOnWhileNoStatusCanBeWritten has the API server reject all statuses of a machine, from its first on.
+func TestDeletionGoesOnWhileNoStatusCanBeWritten(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provisioned(b.cluster("c1"))
+	allow := b.rejectStatus("false")
+	machine := b.machine("c1", "m1")
+	b.Eventually(b.pveVMs, patience, poll).Should(ConsistOf(HaveField("Status", "running")))
+	b.delete(machine)
+	b.leavesNothing()
+	allow()
+}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
@@ -17,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
@@ -80,15 +78,17 @@ func (b *bench) wishes(machine *v1beta1.ProxmoxMachine, state v1beta1.PowerState
 	b.change(machine, func() { machine.Spec.PowerState = state })
 }
 
-// restsWithoutRequests checks that a machine costs no requests of its own, and changes nothing.
+// restsWithoutRequests waits until a machine costs no requests of its own, and changes nothing.
 func (b *bench) restsWithoutRequests(machine *v1beta1.ProxmoxMachine) {
 	b.t.Helper()
-	b.quiet(machine)
-	before, version := own(b.requests()), machine.ResourceVersion
-	b.polled(3)
-	b.Expect(own(b.requests())).To(Equal(before))
-	b.get(b, machine)
-	b.Expect(machine.ResourceVersion).To(Equal(version))
+	b.Eventually(func(g Gomega) {
+		b.get(g, machine)
+		before, version := own(b.requests()), machine.ResourceVersion
+		b.polled(3)
+		g.Expect(own(b.requests())).To(Equal(before))
+		b.get(g, machine)
+		g.Expect(machine.ResourceVersion).To(Equal(version))
+	}, patience, poll).Should(Succeed())
 }
 
 func TestEventsTellTheLifeOfAMachineOnce(t *testing.T) {
@@ -133,11 +133,12 @@ func TestMachineIsShutDownAndStartedAsAsked(t *testing.T) {
 
 			b.ask(http.MethodPost, b.vmPath(machine)+"/status/start", url.Values{}) // it is shut down again
 			b.Eventually(func() int { return len(writes(b.requests()[sent:])) }, patience, poll).Should(Equal(2))
+			b.Eventually(func() string { return b.vmOf(machine).Status }, patience, poll).Should(Equal("stopped")) // the condition may be of before
 			b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "PoweredOff")
 
 			b.wishes(machine, v1beta1.PowerStateRunning)
 			b.running(machine)
-			b.Expect(b.vmOf(machine).Status).To(Equal("running"))
+			b.Eventually(func() string { return b.vmOf(machine).Status }, patience, poll).Should(Equal("running"))
 			b.untold(machine, v1beta1.StoppedOutsideEvent)
 
 			b.wishes(machine, v1beta1.PowerStateStopped)
@@ -294,11 +295,9 @@ func TestVMOfAnotherIsRefusedAndTold(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provisioned(b.cluster("c1"))
-	b.Expect(b.pve.World.AddFault(pvesim.Fault{Method: "POST", Path: pathUpload, Nth: 1, When: pvesim.AfterEffect, Delay: pvesim.Duration(2 * time.Second)})).To(Succeed())
+	b.holdClones()
 	machine := b.machine("c1", "m1")
-	b.Eventually(func() int32 { b.get(b, machine); return machine.Spec.Reservation.VMID }, patience, poll).ShouldNot(BeZero())
-	first := machine.Spec.Reservation
-	foreign := b.foreignVM(proxmox.VMID(first.VMID), proxmox.NodeName(first.Node))
+	first, foreign := b.losesVMID(machine)
 	b.running(machine)
 	b.tells(machine, "Warning", v1beta1.RefusedEvent, fmt.Sprintf("VM %d ", first.VMID), "left alone")
 	b.untouched(foreign)

@@ -97,9 +97,11 @@ func TestManagerRestartsInTheMiddle(t *testing.T) {
 	restart("")
 	b.says(machine, v1beta1.BootstrapSeedRemovedCondition, metav1.ConditionTrue, "Removed")
 	b.Expect(b.pveVMs()).To(HaveLen(1))
+	b.faults(pvesim.Fault{Method: http.MethodDelete, Path: pathVM, Status: 500, Reason: "got timeout"}) // while we look at it
 	b.Expect(b.client.Delete(b.ctx, machine)).To(Succeed())
 	b.Eventually(func() string { return b.vmOf(machine).Status }, patience, poll).Should(Equal("stopped"))
 	restart("")
+	b.pve.World.ClearFaults()
 	b.gone(machine)
 	b.leavesNothing()
 }
@@ -147,6 +149,27 @@ func (b *bench) foreignVM(id proxmox.VMID, node proxmox.NodeName) pvesim.VM {
 	return vm
 }
 
+// holdClones has Proxmox VE refuse all clones, for no reason that speaks of the VMID or the host, until losesVMID.
+func (b *bench) holdClones() {
+	b.t.Helper()
+	b.faults(pvesim.Fault{Method: http.MethodPost, Path: pathClone, Status: 500, Reason: lockTimeout})
+}
+
+// lockTimeout is an answer after which it is certain that nothing was done.
+const lockTimeout = "can't lock file '/var/lock/qemu-server/lock-9000.conf' - got timeout"
+
+// losesVMID has another guest take a machine's VMID between its reservation and its clone, which holdClones holds, and lets
+// the clones go.
+func (b *bench) losesVMID(machine *v1beta1.ProxmoxMachine) (v1beta1.Reservation, pvesim.VM) {
+	b.t.Helper()
+	b.sent(http.MethodPost, "/clone")
+	b.get(b, machine)
+	reserved := machine.Spec.Reservation
+	foreign := b.foreignVM(proxmox.VMID(reserved.VMID), proxmox.NodeName(reserved.Node))
+	b.pve.World.ClearFaults()
+	return reserved, foreign
+}
+
 func (b *bench) untouched(vm pvesim.VM) {
 	b.t.Helper()
 	now, there := b.pve.World.VM(vm.VMID)
@@ -159,11 +182,9 @@ func TestVMIDThatAnotherTookFirst(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provisioned(b.cluster("c1"))
-	b.Expect(b.pve.World.AddFault(pvesim.Fault{Method: "POST", Path: pathUpload, Nth: 1, When: pvesim.AfterEffect, Delay: pvesim.Duration(2 * time.Second)})).To(Succeed())
+	b.holdClones()
 	machine := b.machine("c1", "m1")
-	b.Eventually(func() int32 { b.get(b, machine); return machine.Spec.Reservation.VMID }, patience, poll).ShouldNot(BeZero())
-	reserved := machine.Spec.Reservation
-	foreign := b.foreignVM(proxmox.VMID(reserved.VMID), proxmox.NodeName(reserved.Node))
+	reserved, foreign := b.losesVMID(machine)
 	b.running(machine)
 	b.Expect(machine.Spec.Reservation.VMID).NotTo(Equal(reserved.VMID))
 	b.Expect(machine.Spec.Reservation.UUID).To(Equal(reserved.UUID))

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,9 +35,10 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
-// Patience of the assertions: they end at once when they hold.
+// Patience of the assertions: they end at once when they hold. A machine takes 10 s to be ready, and a minute where ten times
+// as much is to be done as there is CPU for.
 const (
-	patience = time.Minute
+	patience = 4 * time.Minute
 	poll     = 50 * time.Millisecond
 )
 
@@ -52,8 +54,9 @@ type bench struct {
 	// requestLog is the file of all requests that the controllers sent to Proxmox VE.
 	requestLog string
 	// log is what the controllers logged.
-	log       *logBook
-	stop      context.CancelFunc
+	log *logBook
+	// stop stops the controllers.
+	stop      func()
 	addresses atomic.Int32
 }
 
@@ -77,17 +80,56 @@ func newBench(t *testing.T, options ...pvesim.Option) *bench {
 	return b
 }
 
-// startControllers starts the controllers; they stop with the test, or before by stopControllers.
+// startControllers starts the controllers; they stop with the test, or before by stop.
 func (b *bench) startControllers() {
 	b.t.Helper()
-	mgr, err := ctrl.NewManager(b.env.config, ctrl.Options{
+	manager := b.startManager(func(*ctrl.Options) {})
+	b.stop = func() {
+		manager.stop()
+		b.Expect(manager.err).NotTo(HaveOccurred())
+	}
+	b.t.Cleanup(func() { b.stop() })
+}
+
+// managerProcess is what would be a process of its own: it shares nothing with others but Kubernetes and Proxmox VE.
+type managerProcess struct {
+	// stop ends it, and waits until it has.
+	stop func()
+	// err is how it ended.
+	err error
+}
+
+// startManager starts a manager with all controllers; it stops with the test, or before.
+func (b *bench) startManager(edit func(*ctrl.Options)) *managerProcess {
+	b.t.Helper()
+	options := ctrl.Options{
 		Scheme: b.env.scheme, Logger: b.log.logger(), Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{b.namespace: {}}},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-	})
+	}
+	edit(&options)
+	mgr, err := ctrl.NewManager(b.env.config, options)
 	b.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(b.ctx)
+	b.setUp(ctx, mgr)
+	process, done := &managerProcess{}, make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	process.stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case process.err = <-done:
+		case <-time.After(patience):
+			b.t.Error("the controllers do not stop")
+		}
+	})
+	b.t.Cleanup(process.stop)
+	return process
+}
+
+// setUp adds our controllers, and what stands in for an IPAM provider, to a manager.
+func (b *bench) setUp(ctx context.Context, mgr ctrl.Manager) {
+	b.t.Helper()
 	observer, polling, err := observe.New(observe.Options{
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Clock: clock.RealClock{}, RequestLog: b.requestLog,
 		Logger: b.log.logger(),
@@ -103,19 +145,6 @@ func (b *bench) startControllers() {
 	b.Expect(machines.SetupWithManager(ctx, mgr, controllers.SetupOptions{Concurrency: 10})).To(Succeed())
 	b.Expect(clusters.SetupWithManager(ctx, mgr, controllers.SetupOptions{Concurrency: 5})).To(Succeed())
 	b.Expect(ctrl.NewControllerManagedBy(mgr).Named("pool").For(&ipamv1.IPAddressClaim{}).Complete(&pool{bench: b, client: mgr.GetClient()})).To(Succeed())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	b.stop = func() {
-		cancel()
-		select {
-		case err := <-done:
-			b.Expect(err).NotTo(HaveOccurred())
-		case <-time.After(patience):
-			b.t.Error("the controllers do not stop")
-		}
-		b.stop = func() {}
-	}
-	b.t.Cleanup(func() { b.stop() })
 }
 
 // pool stands in for an IPAM provider: it gives each claim on the pool `pool`, and on those of clusters, the next address of

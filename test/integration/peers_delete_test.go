@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
 )
 
@@ -110,12 +109,9 @@ func failedLaunch(t *testing.T) {
 func refusedClone(t *testing.T) {
 	b := newBench(t)
 	b.provisioned(b.cluster("c1"))
-	b.faults(pvesim.Fault{Method: http.MethodPost, Path: pathUpload, Nth: 1, When: pvesim.AfterEffect, Delay: pvesim.Duration(time.Second)})
+	b.holdClones()
 	machine := b.machine("c1", "m1")
-	b.sent(http.MethodPost, "/upload")
-	b.get(b, machine)
-	reserved := machine.Spec.Reservation
-	foreign := b.foreignVM(proxmox.VMID(reserved.VMID), proxmox.NodeName(reserved.Node))
+	reserved, foreign := b.losesVMID(machine)
 	b.readyOnceItRuns(machine)
 	b.Expect(machine.Spec.Reservation.VMID).NotTo(Equal(reserved.VMID))
 	b.untouched(foreign)

@@ -118,7 +118,7 @@ func failedUpload(t *testing.T) {
 func rejectedPatch(t *testing.T) {
 	b := newBench(t)
 	b.provisioned(b.cluster("c1"))
-	allow := b.rejectTasks()
+	allow := b.rejectStatus("!has(object.status) || !has(object.status.taskID)")
 	machine := b.machine("c1", "m1")
 	b.sent(http.MethodPost, "/clone")
 	b.stop()
@@ -135,11 +135,11 @@ func rejectedPatch(t *testing.T) {
 	b.livesOnce(machine)
 }
 
-// rejectTasks has the API server reject each status of a ProxmoxMachine of the namespace that names a task, until it is
-// called off.
-func (b *bench) rejectTasks() (allow func()) {
+// rejectStatus has the API server reject each status of a ProxmoxMachine of the namespace for which an expression is false, as
+// it must be of one that names a task, until it is called off.
+func (b *bench) rejectStatus(expression string) (allow func()) {
 	b.t.Helper()
-	name := b.namespace + "-tasks"
+	name := b.namespace + "-status"
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
@@ -152,7 +152,7 @@ func (b *bench) rejectTasks() (allow func()) {
 					},
 				}}},
 			},
-			Validations: []admissionv1.Validation{{Expression: "!has(object.status) || !has(object.status.taskID)", Message: "no task today"}},
+			Validations: []admissionv1.Validation{{Expression: expression, Message: "not today"}},
 		},
 	}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
@@ -167,7 +167,7 @@ func (b *bench) rejectTasks() (allow func()) {
 	b.create(probe)
 	b.Eventually(func() error {
 		return b.client.Status().Patch(b.ctx, probe, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"taskID":"x"}}`)))
-	}, patience, poll).Should(MatchError(ContainSubstring("no task today")))
+	}, patience, poll).Should(MatchError(ContainSubstring("not today")))
 	b.Expect(b.client.Delete(b.ctx, probe)).To(Succeed())
 	return func() {
 		for _, object := range []client.Object{binding, policy} {

@@ -180,7 +180,7 @@ func containerCounts(t *testing.T) {
 
 // midCloneCounts reads the inventory while a clone is under way.
 func midCloneCounts(t *testing.T) {
-	b := newBench(t, pvesim.WithModel(pvesim.Model{Nodes: 1, Memory: 6144, Speed: 1}))
+	b := newBench(t, pvesim.WithModel(pvesim.Model{Nodes: 1, Memory: 6144, Speed: 0.25})) // a clone takes half a minute
 	b.provisioned(b.cluster("c1"))
 	b.machine("c1", "m1")
 	b.sent(http.MethodPost, "/clone")

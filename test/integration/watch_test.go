@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -207,12 +207,11 @@ func writes(records []pve.RequestRecord) []string {
 	return result
 }
 
-// own are the requests that are made for one machine: all but the polls that machines share.
+// own are the requests that are made for one machine: all but those that machines share.
 func own(records []pve.RequestRecord) []string {
-	shared := regexp.MustCompile(`^/cluster/(resources|tasks)$|^/nodes/[^/]+/qemu/9\d\d\d/config$`) // polls, and templates' configs
 	var result []string
 	for _, record := range records {
-		if !shared.MatchString(record.Path) {
+		if !slices.Contains(sharedEndpoints(), endpoint(record)) {
 			result = append(result, record.Method+" "+record.Path)
 		}
 	}
