@@ -116,6 +116,7 @@ func (s *simulation) kill(p *process) {
 		case t.kind == kubeWrite && lands:
 			s.trace.add("manager", "the write of the dead lands: %s", t.label)
 			s.gate.let(t, verdict{fate: replyLost})
+			s.settle() // one at a time, here as well
 		case t.kind == pveRequest && lands:
 			delay := time.Duration(s.random.Int64N(int64(lateArrival)))
 			s.after(delay, func() {
