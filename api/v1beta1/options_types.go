@@ -59,6 +59,7 @@ type Startup struct {
 }
 
 // Agent is what Proxmox VE expects of the QEMU guest agent.
+// +kubebuilder:validation:XValidation:rule="self.enabled || !(has(self.fstrimClonedDisks) || has(self.freezeFSOnBackup) || has(self.type))",fieldPath=".enabled",message="fstrimClonedDisks, freezeFSOnBackup and type are for an agent that is enabled: leave them out, or set enabled to true"
 type Agent struct {
 	// enabled says that the guest runs the agent.
 	// +required

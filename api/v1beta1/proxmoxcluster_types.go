@@ -51,6 +51,7 @@ type APIEndpoint struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$')",message="host is a DNS name or an IP address: give it without scheme, port and brackets"
 	Host string `json:"host,omitempty"`
 
 	// port is a TCP port.
@@ -61,7 +62,7 @@ type APIEndpoint struct {
 }
 
 // AddressPool is addresses that machines are given, each one once.
-// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || ip(self.gateway).family() == (self.prefix > 32 || self.addresses[0].contains(':') ? 6 : 4)",message="gateway is of the same family as the addresses"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || ip(self.gateway).family() == (self.prefix > 32 || self.addresses[0].contains(':') ? 6 : 4)",fieldPath=".gateway",message="gateway is of the same family as the addresses"
 type AddressPool struct {
 	// addresses are single addresses, ranges such as 10.0.0.10-10.0.0.99, and networks such as 10.0.1.0/24.
 	// +required
@@ -88,7 +89,7 @@ type AddressPool struct {
 }
 
 // Region is one Proxmox VE cluster, or a single host.
-// +kubebuilder:validation:XValidation:rule="!has(self.zones) || self.zones.all(z, z.nodes.all(n, self.zones.exists_one(o, n in o.nodes)))",message="a node may belong to one zone only: name each node once over all zones of the region"
+// +kubebuilder:validation:XValidation:rule="!has(self.zones) || self.zones.all(z, z.nodes.all(n, self.zones.exists_one(o, n in o.nodes)))",fieldPath=".zones",message="a node may belong to one zone only: name each node once over all zones of the region"
 type Region struct {
 	// name names the region. With several regions it is the first part of the failure domains, `<region>.<zone>`.
 	// +required
@@ -164,6 +165,7 @@ type SecretReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Name string `json:"name,omitempty"`
 }
 
@@ -206,6 +208,7 @@ type Zone struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`
 	Nodes []string `json:"nodes,omitempty"`
 
 	// controlPlane says whether control plane machines may be placed in the zone.
@@ -216,7 +219,7 @@ type Zone struct {
 
 // VMIDRange is a range of VMIDs, both ends included.
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="self.start <= self.end",message="start must not be above end"
+// +kubebuilder:validation:XValidation:rule="self.start <= self.end",fieldPath=".start",message="start must not be above end: exchange them"
 type VMIDRange struct {
 	// start is the lowest VMID to use.
 	// +required

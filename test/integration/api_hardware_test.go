@@ -20,11 +20,11 @@ func (d *desk) equipped() *v1beta1.ProxmoxMachine {
 	machine := d.validMachine()
 	s := &machine.Spec
 	s.CPU = v1beta1.CPU{Sockets: 2, Cores: 8, VCPUs: 4, Type: "x86-64-v2-AES", Flags: []string{"+aes", "-pcid"}, Units: 200, Limit: &limit}
-	s.Memory = v1beta1.Memory{SizeMiB: 8192, MinimumMiB: ptr.To[int32](4096), Hugepages: "1GiB"}
+	s.Memory = v1beta1.Memory{SizeMiB: 8192, MinimumMiB: ptr.To[int32](8192), Hugepages: "1GiB"}
 	s.Hardware = v1beta1.Hardware{
 		MachineType: "pc-q35-9.0", BIOS: "ovmf", EFIDisk: v1beta1.EFIDisk{Storage: "local-lvm", Format: "raw", PreEnrolledKeys: ptr.To(true)},
-		TPM: v1beta1.TPM{Storage: "local-lvm", Version: "v2.0"}, SCSIController: "virtio-scsi-single", Display: v1beta1.Display{Type: "serial0", MemoryMiB: 32},
-		SerialPorts: []string{"serial0"}, RNG: v1beta1.RNG{Source: "/dev/urandom", MaxBytes: ptr.To[int32](0), PeriodMilliseconds: 500},
+		TPM: v1beta1.TPM{Storage: "local-lvm", Version: "v2.0"}, SCSIController: "virtio-scsi-single", Display: v1beta1.Display{Type: "serial0"},
+		SerialPorts: []string{"serial0"}, RNG: v1beta1.RNG{Source: "/dev/urandom", MaxBytes: ptr.To[int32](2048), PeriodMilliseconds: 500},
 		Watchdog:   v1beta1.Watchdog{Model: "i6300esb", Action: "reset"},
 		PCIDevices: []v1beta1.PCIDevice{{Name: "hostpci0", Mapping: "gpu", MDev: "nvidia-63", PCIe: ptr.To(true), ROMBar: ptr.To(false), PrimaryGPU: ptr.To(true)}},
 		USBDevices: []v1beta1.USBDevice{{Name: "usb0", Mapping: "key", USB3: ptr.To(true)}},
@@ -151,7 +151,7 @@ func diskRefusals() []refusal {
 		{"unknown format", one(disk+"format", "vdi"), `Unsupported value: "vdi"`},
 		{"template and boot name", one(boot+"name", "scsi0"), "with a template, use source.template.storage and source.template.format"},
 		{"template and boot storage", []edit{onLVM}, "with a template, use source.template.storage and source.template.format"},
-		{"template and boot format", one(boot+"format", "raw"), "with a template, use source.template.storage and source.template.format"},
+		{"template and boot format", one(boot+"format", "raw"), "spec.disks.boot: Invalid value: disks.boot.name, storage and format are for the sources image and netboot: with a template, use source.template.storage and source.template.format"},
 		{"image without storage", image, "source.image needs disks.boot.storage"},
 		{"image and scsi0", with(image, onLVM, set(disk+"name", "scsi0")), "disks.additional has scsi0, which is the boot disk's name"},
 		{"image and the same name", with(image, onLVM, set(boot+"name", "scsi1")), "an additional disk has the boot disk's name"},
@@ -175,7 +175,7 @@ func diskRefusals() []refusal {
 func textRefusals() []refusal {
 	const name = "vmName is a DNS name, in which {{ .Machine }}, {{ .Cluster }} and {{ .Namespace }} may stand"
 	rows := []refusal{
-		{"the marker in the description", one("spec.description", "x\nCAPVE-UUID: y"), "is the provider's, which writes it into the notes itself"},
+		{"the marker in the description", one("spec.description", "x\nCAPVE-UUID: y"), "the line CAPVE-UUID: … is the provider's, which writes it into the notes itself"},
 		{"the provider's tag", one("spec.tags.0", "capve-x"), "tags that start with capve- are the provider's"},
 		{"tag in capitals", one("spec.tags.0", "Prod"), "tags[0] in body should match"},
 		{"no raw keys", one("spec.rawConfig", map[string]any{}), "rawConfig in body should have at least 1 properties"},

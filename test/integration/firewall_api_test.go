@@ -42,7 +42,7 @@ func TestFirewallRefusesWhatCannotBe(t *testing.T) {
 		{"a group twice", groups(group("web"), group("web")), "a security group may be named once for each device"},
 		{"a device that the VM has not", groups(map[string]any{"name": "web", "device": "net30"}), "the device of a security group is one of network.devices"},
 		{"a device that is none", groups(map[string]any{"name": "web", "device": "eth0"}), "device in body should match"},
-		{"groups, and nothing said of on or off", []edit{without(firewall + "enabled"), without(firewall + "ipFilter")}, "set enabled to true, or to false to prepare them"},
+		{"groups, and nothing said of on or off", []edit{without(firewall + "enabled"), without(firewall + "ipFilter")}, "spec.firewall.enabled: Invalid value: securityGroups and ipFilter have an effect only while the firewall is on: set enabled to true, or to false to prepare them"},
 		{"a filter, and nothing said of on or off", []edit{without(firewall + "enabled"), without(firewall + "securityGroups")}, "set enabled to true, or to false to prepare them"},
 		{"a filter and DHCP", one(device+"ipv4", map[string]any{"method": "DHCP"}), "firewall.ipFilter needs addresses that are known beforehand"},
 		{"a filter and SLAAC", one(device+"ipv6", map[string]any{"method": "SLAAC"}), "firewall.ipFilter needs addresses that are known beforehand"},
@@ -59,7 +59,8 @@ func TestFirewallTakesWhatCanBe(t *testing.T) {
 	for name, edits := range map[string][]edit{
 		"a firewall": nil,
 		"DHCP on a device that is not filtered": {
-			set("spec.network.devices.0.ipv4", map[string]any{"method": "DHCP"}), set("spec.network.devices.0.firewall", false),
+			set("spec.network.devices.1", minimalDevice("net1")),
+			set("spec.network.devices.1.ipv4", map[string]any{"method": "DHCP"}), set("spec.network.devices.1.firewall", false),
 		},
 		"only what is logged": {set("spec.firewall", map[string]any{"logLevelIn": "info"})},
 		"the same group on two devices": {set("spec.firewall.securityGroups", []any{
