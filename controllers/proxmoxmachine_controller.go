@@ -171,14 +171,15 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 	return ctrl.Result{RequeueAfter: tryAgain}, nil
 }
 
-// queue enters a machine that waits to clone among the others, and takes out one that does not wait any more. It reports
+// queue enters a machine that waits for its VM to be made among the others, and takes out one that does not wait any more. It reports
 // whether the wait is over already.
 func (r *MachineReconciler) queue(subject observe.MachineSubject, observed plan.Machine, decision plan.Decision) bool {
 	if wait, waits := decision.(plan.Wait); waits && wait.Reason.Code == plan.WaitingForCloneSlot {
 		return r.Observer.Slots.Await(subject.Key(), observed.CloneSlot.Place)
 	}
 	if do, acts := decision.(plan.Do); acts {
-		if _, clones := do.Action.(plan.Clone); clones {
+		switch do.Action.(type) { // partial: the others take no slot
+		case plan.Clone, plan.Create:
 			return false // it is its turn
 		}
 	}

@@ -7,8 +7,10 @@ const (
 	PlacedEvent = "Placed"
 	// AddressesAssignedEvent says that the machine has all its addresses.
 	AddressesAssignedEvent = "AddressesAssigned"
-	// ClonedEvent says that the VM was made.
+	// ClonedEvent says that the VM was made from a template.
 	ClonedEvent = "Cloned"
+	// CreatedEvent says that the VM was made without a template.
+	CreatedEvent = "Created"
 	// StartedEvent says that the VM runs, for the first time or again.
 	StartedEvent = "Started"
 	// PoweredOffEvent says that the VM is off, as spec.powerState asks.

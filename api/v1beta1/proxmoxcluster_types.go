@@ -140,19 +140,20 @@ type Region struct {
 // DefaultCloneLimit is how many clones run at the same time on a host, or onto a storage, where nothing else is set.
 const DefaultCloneLimit = 2
 
-// CloneLimits bounds how many VMs are cloned at the same time. All machines of a Proxmox VE cluster count, each against the
+// CloneLimits bounds how many VMs are made at the same time, as clones or from images. All machines of a Proxmox VE cluster count, each against the
 // limits of its own ProxmoxCluster.
 // +kubebuilder:validation:MinProperties=1
 type CloneLimits struct {
-	// perHost is how many clones may run on a host: the one that the template is on, which does the work. It is 2 by
-	// default.
+	// perHost is how many VMs may be made on a host at the same time: of a clone it is the one that the template is on, which
+	// does the work. It is 2 by default.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	PerHost int32 `json:"perHost,omitempty"`
 
-	// perStorage is how many clones may write to a storage: the one of source.template.storage, or else the one with the
-	// template's boot disk. It is 2 by default. A storage that is not shared is another one on each host.
+	// perStorage is how many VMs that are being made may write to a storage: the one of source.template.storage, or else the
+	// one with the template's boot disk; without a template, disks.boot.storage. It is 2 by default. A storage that is not
+	// shared is another one on each host.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100

@@ -186,6 +186,7 @@ const (
 
 // Reservation is the identity of a VM and the place it was given.
 // +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="has(self.sourceNode) == has(self.sourceVMID)",message="sourceNode and sourceVMID are those of one template: a reservation has both, or none for a VM that is made without a template"
 type Reservation struct {
 	// uuid is the SMBIOS UUID of the VM, drawn once. It identifies the VM; its VMID does not.
 	// +required
@@ -212,14 +213,14 @@ type Reservation struct {
 	// +kubebuilder:validation:Maximum=999999999
 	VMID int32 `json:"vmID,omitempty"`
 
-	// sourceNode is the node of the template that the VM is cloned from.
-	// +required
+	// sourceNode is the node of the template that the VM is cloned from; none for a VM that is made without one.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	SourceNode string `json:"sourceNode,omitempty"`
 
-	// sourceVMID is the VMID of the template that the VM is cloned from.
-	// +required
+	// sourceVMID is the VMID of the template that the VM is cloned from; none for a VM that is made without one.
+	// +optional
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=999999999
 	SourceVMID int32 `json:"sourceVMID,omitempty"`

@@ -32,21 +32,29 @@ const (
 // +kubebuilder:validation:Enum=raw;qcow2;vmdk
 type DiskFormat string
 
+// UsesTemplate reports whether the VM is a clone of a template; else it is made anew.
+func (s VirtualMachineSource) UsesTemplate() bool {
+	return s.Image.Volume == "" && s.Netboot.Device == ""
+}
+
 // TemplateSource finds templates by name, by tags or by VMID. With templates on local storage, prepare one on each node, with
-// the same name or tags: a VM is cloned on the node it is placed on. A template on shared storage serves every node.
+// the same name or tags: a VM is cloned on the node it is placed on. A template on shared storage serves every node that has
+// that storage.
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="[has(self.name), has(self.tags), has(self.vmID)].filter(s, s).size() == 1",message="find the template by one of name, tags and vmID"
 // +kubebuilder:validation:XValidation:rule="!has(self.storage) || self.cloneMode == 'Full'",message="storage needs cloneMode Full: a linked clone stays on the template's storage"
 // +kubebuilder:validation:XValidation:rule="!has(self.format) || self.cloneMode == 'Full'",message="format needs cloneMode Full: a linked clone has the template's format"
+// +kubebuilder:validation:XValidation:rule="!has(self.snapshot) || self.cloneMode == 'Full'",message="snapshot needs cloneMode Full: only templates, which have no snapshots, have linked clones"
 type TemplateSource struct {
-	// name is the name of the template VM.
+	// name is the name of the template VM. Two of that name on one node are an error that names both.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
 	// tags are Proxmox VE tags that the template must all have. Of several such templates on a node the one with the fewest
-	// other tags is taken; when two have equally few, the machine waits and names them.
+	// other tags is taken; when two have equally few, the node is not used, and the machine says which they are. A node that
+	// has none of its own takes one on shared storage, chosen in the same way.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -56,14 +64,14 @@ type TemplateSource struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9_][a-z0-9_+.-]*$`
 	Tags []string `json:"tags,omitempty"`
 
-	// vmID is the number of the template VM, in whichever region the machine is placed.
+	// vmID is the number of the template VM. A region in which it is no template, or is not there, is not used.
 	// +optional
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=999999999
 	VMID int32 `json:"vmID,omitempty"`
 
-	// snapshot is the name of a snapshot of the template to clone from, in place of its present state. With it, an ordinary VM
-	// may be named, too.
+	// snapshot is the name of a snapshot to clone, in place of the present state. Templates have no snapshots: with it, name, tags
+	// or vmID find an ordinary VM. Name and tags find none that Cluster API made.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
@@ -82,15 +90,18 @@ type TemplateSource struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]$`
 	Storage string `json:"storage,omitempty"`
 
-	// format is the format of the disks of a full clone; by default, the one that the storage prefers.
+	// format is the format of the disks of a full clone, on a storage that has it; by default, the template's, or else the one
+	// that the storage prefers.
 	// +optional
 	Format DiskFormat `json:"format,omitempty"`
 }
 
 // ImageSource is a disk image on a storage, which is imported as the boot disk of a new VM.
 type ImageSource struct {
-	// volume is the image, as Proxmox VE names it: `<storage>:import/<file>` for an image of the content type `import`, or the
-	// disk of another VM or template. The storage must be there on the node that the VM is placed on.
+	// volume is the image, as Proxmox VE names it: `<storage>:import/<file>` for an image of the content type `import` (qcow2,
+	// raw or vmdk, or a disk in an OVA), or the disk of another VM or template. The VM is made on a node that the image is on:
+	// with local storage keep a copy on each, or use shared storage. disks.boot says where the boot disk goes and how large it
+	// gets.
 	// +required
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=512
@@ -98,7 +109,8 @@ type ImageSource struct {
 	Volume string `json:"volume,omitempty"`
 }
 
-// NetbootSource is a VM that boots from the network, by PXE or UEFI HTTP boot.
+// NetbootSource is a VM that boots from the network, by PXE or UEFI HTTP boot. With a boot disk it boots from that once
+// something is installed there.
 type NetbootSource struct {
 	// device is the network device to boot from.
 	// +optional

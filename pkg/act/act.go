@@ -69,7 +69,7 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 		return Outcome{}, a.holdAddresses(ctx, machine, action)
 	case plan.ReleaseAddresses:
 		return Outcome{}, a.releaseAddresses(ctx, machine.GetNamespace(), subject.Claims())
-	case plan.Clone, plan.UploadSeed, plan.Configure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed,
+	case plan.Clone, plan.Create, plan.UploadSeed, plan.Configure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed,
 		plan.WithdrawSeed, plan.Shutdown, plan.Stop, plan.Destroy, plan.EditFirewall:
 		return a.onProxmox(ctx, subject, action)
 	case plan.RemoveFinalizer, plan.SetEndpoint, plan.ApplyPool:
@@ -168,9 +168,9 @@ func (a *Actor) onProxmox(ctx context.Context, subject observe.MachineSubject, a
 // remember keeps what is known of the VM's config after an action. What may have changed it unseen makes it unknown.
 func (a *Actor) remember(identity proxmox.SMBIOSUUID, action plan.Action, err error) {
 	switch action := action.(type) { // partial: the others go through the default
-	case plan.Clone:
+	case plan.Clone, plan.Create:
 		a.Memory.Changed(identity)
-		a.Memory.FirewallChanged(identity) // it comes with the template
+		a.Memory.FirewallChanged(identity) // it comes with the template, or was left by another VM of that VMID
 		a.Memory.Cloned(identity, err)
 	case plan.UploadSeed:
 		a.Memory.Uploaded(identity, err)

@@ -12,20 +12,27 @@ import (
 )
 
 // prepare does what has to be done before a request that makes something: it makes sure that the reservation still stands,
-// and takes a slot for a clone.
+// and takes a slot for a VM that is made.
 func (a *Actor) prepare(ctx context.Context, subject observe.MachineSubject, action plan.Action) error {
 	switch action := action.(type) { // partial: the others make nothing
 	case plan.UploadSeed:
 		return a.readBack(ctx, subject)
 	case plan.Clone:
-		if err := a.readBack(ctx, subject); err != nil {
-			return err
-		}
-		if err := a.Slots.Take(subject.Key(), action.Place); err != nil {
-			return err
-		}
-		a.Memory.Touched(proxmox.SMBIOSUUID(subject.ProxmoxMachine.Spec.Reservation.UUID))
+		return a.prepareVM(ctx, subject, action.Place)
+	case plan.Create:
+		return a.prepareVM(ctx, subject, action.Place)
 	}
+	return nil
+}
+
+func (a *Actor) prepareVM(ctx context.Context, subject observe.MachineSubject, place plan.ClonePlace) error {
+	if err := a.readBack(ctx, subject); err != nil {
+		return err
+	}
+	if err := a.Slots.Take(subject.Key(), place); err != nil {
+		return err
+	}
+	a.Memory.Touched(proxmox.SMBIOSUUID(subject.ProxmoxMachine.Spec.Reservation.UUID))
 	return nil
 }
 
@@ -48,8 +55,8 @@ func (a *Actor) readBack(ctx context.Context, subject observe.MachineSubject) er
 func (a *Actor) settle(subject observe.MachineSubject, action plan.Action, outcome Outcome, err error) {
 	identity := proxmox.SMBIOSUUID(subject.ProxmoxMachine.Spec.Reservation.UUID)
 	switch action := action.(type) { // partial: the others mean nothing for these
-	case plan.Clone:
-		if err != nil && pve.ClassOf(err) != pve.Ambiguous { // the clone does not run; without an answer it may
+	case plan.Clone, plan.Create:
+		if err != nil && pve.ClassOf(err) != pve.Ambiguous { // it does not run; without an answer it may
 			a.Slots.Release(subject.Key())
 			a.Memory.CloneFailed(identity, a.Ledger.FailureOf(subject, "", err))
 		}

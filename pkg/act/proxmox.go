@@ -18,6 +18,8 @@ func request(ctx context.Context, cluster *pve.Cluster, action plan.Action) (Out
 	switch action := action.(type) { // partial: Machine sends the others elsewhere
 	case plan.Clone:
 		return started(cluster.CloneVM(ctx, cloneRequest(action)))
+	case plan.Create:
+		return started(cluster.CreateVM(ctx, pve.CreateRequest{VM: ref(action.VM), Pool: action.Pool, Config: action.Config}))
 	case plan.UploadSeed:
 		return uploadSeed(ctx, cluster, action)
 	case plan.Configure:
@@ -55,7 +57,8 @@ func started(task proxmox.UPID, err error) (Outcome, error) { return Outcome{Tas
 func cloneRequest(action plan.Clone) pve.CloneRequest {
 	clone := pve.CloneRequest{
 		Source: pve.VMRef{Node: action.SourceNode, ID: action.Source}, NewID: action.VM.ID,
-		Name: action.Name, Description: action.Description, Pool: action.Pool, Storage: action.Storage, Mode: pve.CloneFull,
+		Name: action.Name, Description: action.Description, Pool: action.Pool, SnapName: action.Snapshot,
+		Storage: action.Storage, Format: string(action.Format), Mode: pve.CloneFull,
 	}
 	if action.Mode == v1beta1.CloneModeLinked {
 		clone.Mode = pve.CloneLinked

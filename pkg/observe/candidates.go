@@ -2,9 +2,6 @@ package observe
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,7 +10,6 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
@@ -101,8 +97,8 @@ func firstSnapshot(ctx context.Context, cluster *pve.Cluster) (pve.Snapshot, err
 
 // hosts describes the nodes of the region to placement.
 func (s *regionSight) hosts(ctx context.Context) ([]placement.Host, error) {
-	finder := &templateFinder{regionSight: s, source: s.subject.ProxmoxMachine.Spec.Source.Template}
-	if err := finder.find(ctx); err != nil {
+	sources, err := s.sources(ctx)
+	if err != nil {
 		return nil, err
 	}
 	allocated, grouped := s.load()
@@ -117,7 +113,7 @@ func (s *regionSight) hosts(ctx context.Context) ([]placement.Host, error) {
 			host.FailureDomain = plan.FailureDomain(s.subject.ProxmoxCluster.Spec, s.region.Name, zone.Name)
 			host.ControlPlane = ptr.Deref(zone.ControlPlane, true)
 		}
-		host.Template, host.TemplateRefusal = finder.on(node.Name)
+		host.Template, host.SourceRefusal = sources.on(node.Name)
 		hosts = append(hosts, host)
 	}
 	return hosts, nil
@@ -177,95 +173,4 @@ func (s *regionSight) freeVMID(ctx context.Context, bounds plan.VMIDs) (proxmox.
 			return listed || reserved[id]
 		},
 	})
-}
-
-// templateFinder finds, for each node, the template that a VM there is cloned from.
-type templateFinder struct {
-	*regionSight
-	source v1beta1.TemplateSource
-	local  map[proxmox.NodeName][]proxmox.VMID
-	// shared are the templates that any node can be the target of.
-	shared []placement.Template
-}
-
-func (f *templateFinder) find(ctx context.Context) error {
-	f.local = map[proxmox.NodeName][]proxmox.VMID{}
-	for template := range f.snapshot.Templates() {
-		if node, _ := f.snapshot.Node(template.Node); !f.matches(template) || !node.Online {
-			continue // its node does the cloning
-		}
-		f.local[template.Node] = append(f.local[template.Node], template.ID)
-	}
-	for _, node := range slices.Sorted(maps.Keys(f.local)) {
-		for _, id := range f.local[node] {
-			shared, err := f.isShared(ctx, pve.VMRef{Node: node, ID: id})
-			if err != nil {
-				return err
-			}
-			if shared {
-				f.shared = append(f.shared, placement.Template{Node: node, ID: id})
-			}
-		}
-	}
-	slices.SortFunc(f.shared, func(a, b placement.Template) int { return int(a.ID - b.ID) })
-	return nil
-}
-
-func (f *templateFinder) matches(template pve.VM) bool {
-	if f.source.Name != "" {
-		return template.Name == f.source.Name
-	}
-	for _, tag := range f.source.Tags {
-		if !template.HasTag(tag) {
-			return false
-		}
-	}
-	return true
-}
-
-// isShared reports whether a template can be cloned to other nodes: when all its disks, its cloud-init drive among them,
-// are on shared storage, and the storage that the clone goes to is shared too (PVE::API2::Qemu, clone_vm). Only where
-// there is more than one node does it have to be asked.
-func (f *templateFinder) isShared(ctx context.Context, template pve.VMRef) (bool, error) {
-	if len(f.local) == len(f.snapshot.Nodes()) || !f.isSharedStorage(template.Node, proxmox.StorageID(f.source.Storage)) {
-		return false, nil
-	}
-	config, err := f.template(ctx, f.pve, f.id, template)
-	if err != nil {
-		return false, err
-	}
-	for _, volume := range config.DiskVolumes() {
-		if !f.isSharedStorage(template.Node, vmconfig.Storage(volume)) {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-// isSharedStorage reports whether a storage is shared; an unnamed one does not stand in the way.
-func (f *templateFinder) isSharedStorage(node proxmox.NodeName, id proxmox.StorageID) bool {
-	storage, found := f.snapshot.Storage(node, id)
-	return id == "" || found && storage.Shared
-}
-
-// on returns the template for a node, and otherwise why there is none.
-func (f *templateFinder) on(node proxmox.NodeName) (placement.Template, string) {
-	switch ids := f.local[node]; {
-	case len(ids) == 1:
-		return placement.Template{Node: node, ID: ids[0]}, ""
-	case len(ids) > 1:
-		return placement.Template{}, fmt.Sprintf("templates %v %s: make it unique on the node", ids, f.wanted("all have"))
-	case len(f.shared) == 1:
-		return f.shared[0], ""
-	case len(f.shared) > 1:
-		return placement.Template{}, fmt.Sprintf("templates %d and %d on shared storage %s: make it unique", f.shared[0].ID, f.shared[1].ID, f.wanted("both have"))
-	}
-	return placement.Template{}, fmt.Sprintf("no template that %s is here or on shared storage: make one, or grant the token VM.Audit and VM.Clone on it", f.wanted("has"))
-}
-
-func (f *templateFinder) wanted(verb string) string {
-	if f.source.Name != "" {
-		return fmt.Sprintf("%s the name %q", verb, f.source.Name)
-	}
-	return fmt.Sprintf("%s the tags %s", verb, strings.Join(f.source.Tags, ", "))
 }

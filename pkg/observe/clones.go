@@ -14,10 +14,10 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
 
-// addCloning adds what matters to a clone: whether it may begin, and how those before it went. A clone that is seen to run
-// has its slot, and one that is seen to have ended gives it back.
+// addCloning adds what matters to the making of the VM: whether it may begin, and how attempts before it went. One that is
+// seen to run has its slot, and one that is seen to have ended gives it back.
 func (o *Observer) addCloning(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) error {
-	runs := machine.Task.State == plan.TaskRunning && machine.Task.Type == cloneTask
+	runs := machine.Task.State == plan.TaskRunning && machine.Task.Makes()
 	switch {
 	case runs && !o.Slots.Holds(subject.Key()):
 		place, _ := o.clonePlace(ctx, cluster, subject) // without its storage the host counts
@@ -32,7 +32,11 @@ func (o *Observer) addCloning(ctx context.Context, cluster *pve.Cluster, subject
 		machine.SeedVolume = plan.SeedAbsent
 	}
 	machine.CloneTrouble = o.Memory.cloneTrouble(subject.uuid())
-	if why := unfit(cluster.Inventory.Snapshot(), machine); why != "" {
+	why, err := o.unfit(ctx, cluster, subject, machine)
+	if err != nil {
+		return err
+	}
+	if why != "" {
 		machine.CloneTrouble.Leave, machine.CloneTrouble.Unfit = why, true
 		return o.addCandidates(ctx, subject, machine)
 	}
@@ -47,15 +51,12 @@ func (o *Observer) addCloning(ctx context.Context, cluster *pve.Cluster, subject
 	return o.addCandidates(ctx, subject, machine) // another host is looked for
 }
 
-// cloneTask is the type of Proxmox VE's tasks that clone.
-const cloneTask = "qmclone"
-
-// cloneEnded reports whether it is certain that no clone of the machine runs, if one did: an answer that was lost leaves
-// that open until the VM is there, or cannot come any more.
+// cloneEnded reports whether it is certain that nothing makes the machine's VM any more, if something did: an answer that was
+// lost leaves that open until the VM is there, or cannot come any more.
 func (o *Observer) cloneEnded(subject MachineSubject, machine *plan.Machine) bool {
 	switch machine.VM.Presence {
 	case plan.PresenceOurs:
-		return machine.VM.Config.Lock() != "clone"
+		return machine.VM.Config.Lock() != "clone" && machine.VM.Config.Lock() != "create"
 	case plan.PresenceAbsent:
 		return o.Slots.Holds(subject.Key()) && !o.Memory.mayComeLate(subject.uuid())
 	case plan.PresenceForeign:
@@ -65,29 +66,36 @@ func (o *Observer) cloneEnded(subject MachineSubject, machine *plan.Machine) boo
 	return false
 }
 
-// clonePlace finds out where the machine's clone costs something.
+// clonePlace finds out where the making of the machine's VM costs something.
 func (o *Observer) clonePlace(ctx context.Context, cluster *pve.Cluster, subject MachineSubject) (plan.ClonePlace, error) {
-	reservation := subject.ProxmoxMachine.Spec.Reservation
-	region, _ := regionOf(subject.ProxmoxCluster, proxmox.RegionName(reservation.Region))
+	spec := subject.ProxmoxMachine.Spec
+	region, _ := regionOf(subject.ProxmoxCluster, proxmox.RegionName(spec.Reservation.Region))
 	place := plan.ClonePlace{
-		PVE: string(o.Ledger.PVE(region)), Host: proxmox.NodeName(reservation.SourceNode),
+		PVE: string(o.Ledger.PVE(region)), Host: proxmox.NodeName(cmp.Or(spec.Reservation.SourceNode, spec.Reservation.Node)),
 		PerHost:    int(cmp.Or(region.CloneLimits.PerHost, v1beta1.DefaultCloneLimit)),
 		PerStorage: int(cmp.Or(region.CloneLimits.PerStorage, v1beta1.DefaultCloneLimit)),
 	}
-	place.Storage = proxmox.StorageID(subject.ProxmoxMachine.Spec.Source.Template.Storage)
+	var err error
 	snapshot := cluster.Inventory.Snapshot()
-	if place.Storage == "" && (place.PerStorage < place.PerHost || hasShared(snapshot, place.Host)) {
-		template := pve.VMRef{Node: place.Host, ID: proxmox.VMID(reservation.SourceVMID)}
-		config, err := o.template(ctx, cluster, o.Ledger.PVE(region), template)
-		if class := pve.ClassOf(err); err != nil && class != pve.NotFound && class != pve.Forbidden { // the clone will say so
-			return place, err
-		}
-		place.Storage = diskStorage(config)
+	place.Storage = proxmox.StorageID(cmp.Or(spec.Source.Template.Storage, spec.Disks.Boot.Storage))
+	if place.Storage == "" && spec.Source.UsesTemplate() && (place.PerStorage < place.PerHost || hasShared(snapshot, place.Host)) {
+		place.Storage, err = o.templateStorage(ctx, cluster, PVECluster(place.PVE), spec)
 	}
 	if storage, found := snapshot.Storage(place.Host, place.Storage); !found || !storage.Shared {
 		place.StorageHost = place.Host
 	}
-	return place, nil
+	return place, err
+}
+
+// templateStorage is the storage of the boot disk of a machine's template.
+func (o *Observer) templateStorage(ctx context.Context, cluster *pve.Cluster, id PVECluster, spec v1beta1.ProxmoxMachineSpec) (proxmox.StorageID, error) {
+	reservation := spec.Reservation
+	ref := pve.VMRef{Node: proxmox.NodeName(reservation.SourceNode), ID: proxmox.VMID(reservation.SourceVMID)}
+	config, err := o.template(ctx, cluster, place{id, ref, spec.Source.Template.Snapshot})
+	if class := pve.ClassOf(err); err != nil && class != pve.NotFound && class != pve.Forbidden && class != pve.Missing { // the clone will say so
+		return "", err
+	}
+	return diskStorage(config), nil
 }
 
 // hasShared reports whether a host has shared storage that a template could be on.
@@ -108,21 +116,8 @@ func diskStorage(config vmconfig.Config) proxmox.StorageID {
 	return ""
 }
 
-// template returns the config of a template, which is read once for all machines that are made from it.
-func (o *Observer) template(ctx context.Context, cluster *pve.Cluster, id PVECluster, ref pve.VMRef) (vmconfig.Config, error) {
-	if config, known := o.Memory.template(id, ref); known {
-		return config, nil
-	}
-	read, err := cluster.VMConfig(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	o.Memory.keepTemplate(id, ref, read.Values)
-	return read.Values, nil
-}
-
 const (
-	// mostCloneFailures is how many clones of a VM may fail on a host before another host is tried.
+	// mostCloneFailures is how many attempts to make a VM may fail on a host before another host is tried.
 	mostCloneFailures = 3
 	// hostTroubleTTL is how long a host where a clone failed is passed over while others fit.
 	hostTroubleTTL = 10 * time.Minute
@@ -141,9 +136,10 @@ type hostTrouble struct {
 	text string
 }
 
-// CloneFailed notes that a clone failed, by its task or, with an empty task, by the answer to its request. The host is given
+// CloneFailed notes that a VM could not be made, as a clone or otherwise, by its task or, with an empty task, by the answer to its request. The host is given
 // up, for now, when it was the cause, or when too many of the VM's clones failed there.
 func (m *Memory) CloneFailed(uuid proxmox.SMBIOSUUID, failure CloneFailure) {
+	m.forgetImages() // which may be why
 	if pve.ClassOf(failure.Err) == pve.AlreadyExists {
 		m.foundTaken(uuid, failure.Task)
 		return
@@ -230,7 +226,7 @@ func (m *Memory) hostTrouble(at hostPlace) string {
 		delete(m.troubles, at)
 		return ""
 	}
-	return fmt.Sprintf("a clone failed here %s ago: %s", ago(since), trouble.text)
+	return fmt.Sprintf("a VM could not be made here %s ago: %s", ago(since), trouble.text)
 }
 
 // ago rounds a time, so that a text with it does not change all the time.

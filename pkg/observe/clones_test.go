@@ -28,7 +28,7 @@ func TestAHostIsLeftForAFaultOfItsOwnAtOnce(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{47 * time.Second, "a clone failed here 40 s ago: " + text}, {2 * time.Minute, "a clone failed here 2 min ago: " + text}, {hostTroubleTTL, ""},
+		{47 * time.Second, "a VM could not be made here 40 s ago: " + text}, {2 * time.Minute, "a VM could not be made here 2 min ago: " + text}, {hostTroubleTTL, ""},
 	} {
 		clock.Step(step.after)
 		if got := memory.hostTrouble(at); got != step.want {

@@ -196,7 +196,7 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 		return plan.Task{}, nil
 	case pve.Failed:
 		task.State, task.Failure = plan.TaskFailed, failureText(outcome.ExitStatus, outcome.Err)
-		if id.Type == cloneTask {
+		if task.Makes() {
 			o.Memory.CloneFailed(subject.uuid(), o.Ledger.FailureOf(subject, upid, outcome.Err))
 		}
 		task.RetryAfter = o.Memory.retryAfter(subject.uuid(), upid)

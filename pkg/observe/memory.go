@@ -25,6 +25,8 @@ type Memory struct {
 	troubles map[hostPlace]hostTrouble
 	// sightings are what was seen of templates.
 	sightings map[place]sighting
+	// imageLists are the images on storages.
+	imageLists map[imagePlace]imageList
 	// groups are the security groups of the Proxmox VE clusters.
 	groups map[PVECluster]groupList
 }
@@ -83,7 +85,7 @@ type growing struct {
 func NewMemory(clock clock.PassiveClock) *Memory {
 	return &Memory{
 		clock: clock, started: clock.Now(), vms: map[proxmox.SMBIOSUUID]*recollection{},
-		troubles: map[hostPlace]hostTrouble{}, sightings: map[place]sighting{}, groups: map[PVECluster]groupList{},
+		troubles: map[hostPlace]hostTrouble{}, sightings: map[place]sighting{}, imageLists: map[imagePlace]imageList{}, groups: map[PVECluster]groupList{},
 	}
 }
 

@@ -10,10 +10,11 @@ import (
 // sightingTTL is how long a sighting is believed: VMIDs come free, and templates are made anew.
 const sightingTTL = 5 * time.Minute
 
-// place names a template in a Proxmox VE cluster.
+// place names a template, or a snapshot of a VM, in a Proxmox VE cluster.
 type place struct {
-	cluster PVECluster
-	ref     pve.VMRef
+	cluster  PVECluster
+	ref      pve.VMRef
+	snapshot string
 }
 
 // sighting is what was seen at a place, and until when that is believed.
@@ -37,13 +38,4 @@ func (m *Memory) seen(at place) (sighting, bool) {
 		return sighting{}, false
 	}
 	return found, ok
-}
-
-func (m *Memory) keepTemplate(cluster PVECluster, ref pve.VMRef, config vmconfig.Config) {
-	m.see(place{cluster, ref}, config)
-}
-
-func (m *Memory) template(cluster PVECluster, ref pve.VMRef) (vmconfig.Config, bool) {
-	found, ok := m.seen(place{cluster, ref})
-	return found.config, ok
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
-// ErrNoSlot says that no clone may begin there any more: look again and plan anew.
-var ErrNoSlot = errors.New("other clones have begun meanwhile")
+// ErrNoSlot says that no VM may begin to be made there any more: look again and plan anew.
+var ErrNoSlot = errors.New("other VMs have begun to be made meanwhile")
 
 // waiterTTL is how long a machine counts as waiting after it was last heard of.
 const waiterTTL = 3 * time.Minute
 
-// CloneSlots counts the clones that run, by host and by storage, and who waits to begin one. A machine has one slot at most,
-// from before its clone is asked for until the clone is known to have ended. It is safe for concurrent use. A new process
-// counts the clones that run as it comes to their machines.
+// CloneSlots counts the VMs that are being made, as clones or otherwise, by host and by storage, and who waits to begin. A
+// machine has one slot at most, from before its VM is asked for until that is known to have ended. It is safe for concurrent
+// use. A new process counts what runs as it comes to the machines.
 type CloneSlots struct {
 	clock clock.PassiveClock
 	// wake is called, under the lock, for machines that may begin now.
@@ -105,9 +105,9 @@ func (s *CloneSlots) Release(machine types.NamespacedName) {
 	}
 }
 
-// taskDone gives the slot of a clone back whose task has ended.
+// taskDone gives the slot of a VM back whose task has ended.
 func (s *CloneSlots) taskDone(machine types.NamespacedName, task proxmox.UPID) {
-	if id, err := task.Parse(); err == nil && id.Type == cloneTask {
+	if id, err := task.Parse(); err == nil && plan.MakesVM(id.Type) {
 		s.Release(machine)
 	}
 }
@@ -213,19 +213,19 @@ func (c *cloneCount) add(machine types.NamespacedName, place plan.ClonePlace) {
 // reason says which clones leave no slot; empty when one is left.
 func (c *cloneCount) reason(place plan.ClonePlace) string {
 	if on := c.hosts[countedHost{place.PVE, place.Host}]; len(on) >= place.PerHost {
-		return fmt.Sprintf("%s on %s already: %s", running(len(on)), place.Host, listed(on))
+		return fmt.Sprintf("%s being made on %s already: %s", running(len(on)), place.Host, listed(on))
 	}
 	if onto := c.storages[storageOf(place)]; place.Storage != "" && len(onto) >= place.PerStorage {
-		return fmt.Sprintf("%s onto storage %s already: %s", running(len(onto)), place.Storage, listed(onto))
+		return fmt.Sprintf("%s being made on storage %s already: %s", running(len(onto)), place.Storage, listed(onto))
 	}
 	return ""
 }
 
 func running(clones int) string {
 	if clones == 1 {
-		return "1 clone runs"
+		return "1 VM is"
 	}
-	return fmt.Sprintf("%d clones run", clones)
+	return fmt.Sprintf("%d VMs are", clones)
 }
 
 // listed names the first machines.

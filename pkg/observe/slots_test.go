@@ -56,9 +56,9 @@ func TestSlotsAreCountedByHostAndByStorage(t *testing.T) {
 	c.take(t, "a", at("pve1", "ceph"))
 	c.take(t, "a", at("pve1", "ceph")) // who has one keeps it
 	c.take(t, "b", at("pve1", "local"))
-	c.refuse(t, "c", at("pve1", "other"), "2 clones run on pve1 already: a, b")
+	c.refuse(t, "c", at("pve1", "other"), "2 VMs are being made on pve1 already: a, b")
 	c.take(t, "d", at("pve2", "ceph"))
-	c.refuse(t, "e", at("pve3", "ceph"), "2 clones run onto storage ceph already: a, d")
+	c.refuse(t, "e", at("pve3", "ceph"), "2 VMs are being made on storage ceph already: a, d")
 	c.take(t, "f", at("pve3", ""))
 	c.take(t, "g", plan.ClonePlace{PVE: "other", Host: "pve1", PerHost: 1, PerStorage: 1})
 	local := at("pve4", "local")
@@ -85,8 +85,8 @@ func TestTheOldestWhoCanBeginIsWokenWhenASlotComesFree(t *testing.T) {
 	if !slices.Equal(c.woken, []string{"z"}) {
 		t.Fatalf("woken: %v", c.woken)
 	}
-	c.refuse(t, "newcomer", at("pve1", ""), "2 clones run on pve1 already: b, z")
-	c.refuse(t, "m", at("pve1", ""), "2 clones run on pve1 already: b, z")
+	c.refuse(t, "newcomer", at("pve1", ""), "2 VMs are being made on pve1 already: b, z")
+	c.refuse(t, "m", at("pve1", ""), "2 VMs are being made on pve1 already: b, z")
 	c.Leave(named("z"))
 	c.Leave(named("b")) // holds a slot, which stays
 	if !slices.Equal(c.woken, []string{"z", "m"}) {
@@ -122,7 +122,7 @@ func TestAClonesThatIsSeenToRunCountsWhateverTheLimits(t *testing.T) {
 	for _, machine := range []string{"a", "b", "c", "d", "e", "f"} {
 		c.Occupy(named(machine), at("pve1", ""))
 	}
-	if why := c.Full(named("x"), at("pve1", "")); !strings.HasSuffix(why, "6 clones run on pve1 already: a, b, c, d, e, …") {
+	if why := c.Full(named("x"), at("pve1", "")); !strings.HasSuffix(why, "6 VMs are being made on pve1 already: a, b, c, d, e, …") {
 		t.Errorf("full because %q", why)
 	}
 	if !c.Await(named("y"), at("pve2", "")) {

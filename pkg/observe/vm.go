@@ -50,7 +50,7 @@ func (s *vmSight) find() {
 	switch source := proxmox.NodeName(reservation.SourceNode); {
 	case s.listed:
 		s.ref = s.entry.Ref()
-	case s.subject.ProxmoxMachine.Spec.ProviderID == "" && hostState(s.snapshot, s.ref.Node) == plan.HostUp && hostState(s.snapshot, source) != plan.HostUp:
+	case source != "" && s.subject.ProxmoxMachine.Spec.ProviderID == "" && hostState(s.snapshot, s.ref.Node) == plan.HostUp && hostState(s.snapshot, source) != plan.HostUp:
 		s.ref.Node = source // a clone is there until it is done, and in no pool, so that not every token sees it
 	}
 }
@@ -155,12 +155,20 @@ func (s *vmSight) fromConfig(ctx context.Context) (plan.VM, error) {
 	case lock == "destroyed":
 		return unknown(plan.Destroying, "VM %d on %s is being destroyed by another (lock: %s); %s", s.ref.ID, s.ref.Node, lock, plan.LockRemedy(lock, s.ref.ID)), nil
 	case lock == "clone" || lock == "create":
-		return unknown(plan.Cloning, "VM %d on %s is being made (lock: %s); %s", s.ref.ID, s.ref.Node, lock, plan.LockRemedy(lock, s.ref.ID)), nil
+		return unknown(s.subject.making(), "VM %d on %s is being made (lock: %s); %s", s.ref.ID, s.ref.Node, lock, plan.LockRemedy(lock, s.ref.ID)), nil
 	case s.mayBeUnmarked(values):
 		return unknown(plan.Unmarked, "VM %d on %s has the machine's name, but not the line %q in its notes: was that edited? Put it back, or remove the VM",
 			s.ref.ID, s.ref.Node, vmconfig.Marker(s.subject.uuid())), nil
 	}
 	return plan.VM{Presence: plan.PresenceForeign, Node: s.ref.Node}, nil
+}
+
+// making is the reason of a machine whose VM is being made.
+func (s MachineSubject) making() string {
+	if s.ProxmoxMachine.Spec.Source.UsesTemplate() {
+		return plan.Cloning
+	}
+	return plan.Creating
 }
 
 // mayBeUnmarked reports whether a VM may be ours although it carries no marker: until it is configured it has one in its
@@ -219,7 +227,7 @@ func (s *vmSight) vacant() plan.VM {
 		late = s.Memory.cloneTrouble(s.subject.uuid()).MayComeLate
 	}
 	if s.subject.isDeleted() && late {
-		return unknown(plan.Unobserved, "VM %d is not there, but a clone whose answer was lost, or that was sent before the manager was restarted, may still make it: for two minutes Proxmox VE may", s.ref.ID)
+		return unknown(plan.Unobserved, "VM %d is not there, but a request whose answer was lost, or that was sent before the manager was restarted, may still make it: for two minutes Proxmox VE may", s.ref.ID)
 	}
 	s.Memory.Changed(s.subject.uuid())
 	return plan.VM{Presence: plan.PresenceAbsent}
@@ -270,7 +278,7 @@ func (s *vmSight) justMade() bool {
 	if s.task.State != plan.TaskSucceeded || machine.Spec.ProviderID != "" || !machine.DeletionTimestamp.IsZero() {
 		return false
 	}
-	return s.task.Type == "qmclone" || s.task.Type == "imgcopy" || s.task.Type == "resize"
+	return s.task.Makes() || s.task.Type == "imgcopy" || s.task.Type == "resize"
 }
 
 func unknown(code, format string, args ...any) plan.VM {

@@ -59,8 +59,20 @@ type Clone struct {
 	Description string
 	Pool        proxmox.PoolID
 	Mode        v1beta1.CloneMode
-	Storage     proxmox.StorageID
+	// Snapshot, Storage and Format may be empty.
+	Snapshot string
+	Storage  proxmox.StorageID
+	Format   v1beta1.DiskFormat
 	// Place is where a slot has to be free for it. It is refused, to be planned anew, when none is.
+	Place ClonePlace
+}
+
+// Create makes the VM without a template, with all of its config: nothing is left to configure.
+type Create struct {
+	VM     VirtualMachine
+	Pool   proxmox.PoolID
+	Config vmconfig.Config
+	// Place is where a slot has to be free for it, as for a clone.
 	Place ClonePlace
 }
 
@@ -155,6 +167,7 @@ func (HoldAddresses) isAction()    {}
 func (Reserve) isAction()          {}
 func (Follow) isAction()           {}
 func (Clone) isAction()            {}
+func (Create) isAction()           {}
 func (UploadSeed) isAction()       {}
 func (Configure) isAction()        {}
 func (Resize) isAction()           {}

@@ -2,14 +2,16 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
-// ClonePlace is where a clone costs something: the host that does the work and the storage that is written to, with how
-// many clones may run there at the same time.
+// ClonePlace is where it costs something to make a VM, as a clone or from an image: the host that does the work and the
+// storage that is written to, with how many VMs may be made there at the same time.
 type ClonePlace struct {
 	// PVE identifies the Proxmox VE cluster.
 	PVE  string
@@ -21,20 +23,21 @@ type ClonePlace struct {
 	PerHost, PerStorage int
 }
 
-// CloneSlot is whether a clone may begin now.
+// CloneSlot is whether a VM may begin to be made now.
 type CloneSlot struct {
 	Place ClonePlace
-	// Full says which clones stand in the way; empty when none do.
+	// Full says which others stand in the way; empty when none do.
 	Full string
 }
 
-// CloneTrouble is what is known of the clones that failed on the reserved host.
+// CloneTrouble is what is known of the attempts to make the VM that failed on the reserved host.
 type CloneTrouble struct {
 	// Leave says why another host is tried; empty while this one is.
 	Leave string
-	// Unfit says that the VM cannot be cloned there at all, for what Leave says: the host, the template or a storage is not there.
+	// Unfit says that the VM cannot be made there at all, for what Leave says: the host, the template, the image or a storage is
+	// not there.
 	Unfit bool
-	// MayComeLate says that a clone whose answer was lost may still make the VM.
+	// MayComeLate says that a request whose answer was lost may still make the VM.
 	MayComeLate bool
 }
 
@@ -58,15 +61,15 @@ func relocate(m Machine) Decision {
 	case m.CloneTrouble.MayComeLate && !m.isAbandoned():
 		return Wait{
 			Reason: Reason{Relocating, fmt.Sprintf(
-				"VM %d goes to another host than %s (%s) once it is certain that no clone whose answer was lost makes it there: for two minutes Proxmox VE may",
-				before.VMID, before.Node, m.CloneTrouble.Leave)},
+				"VM %d goes to another host than %s (%s) once it is certain that no %s whose answer was lost makes it there: for two minutes Proxmox VE may",
+				before.VMID, before.Node, m.CloneTrouble.Leave, words(m).attempt)},
 			After: lookAgain,
 		}
 	case m.Task.State == TaskRunning:
 		return Wait{Reason: taskReason(m.Task)}
 	case !m.SeedIsGone() && !m.seedIsAbandoned() && !m.isAbandoned(): // should the host come back meanwhile, the VM needs its seed
 		return withdrawSeed(m, fmt.Sprintf("VM %d, which is not made yet, goes to another host (%s)", before.VMID, m.CloneTrouble.Leave),
-			fmt.Sprintf("leaving %s, where VM %d could not be cloned (%s)", before.Node, before.VMID, m.CloneTrouble.Leave))
+			fmt.Sprintf("leaving %s, where VM %d could not be %s (%s)", before.Node, before.VMID, words(m).made, m.CloneTrouble.Leave))
 	}
 	return moveTo(m, after)
 }
@@ -82,7 +85,8 @@ func moveTo(m Machine, after v1beta1.Reservation) Decision {
 
 // noOtherHost says why a machine that cannot stay on its host does not leave it.
 func noOtherHost(m Machine, refusals placement.Refusals) Decision {
-	message := fmt.Sprintf("VM %d cannot be cloned on %s (%s), and no other host fits: ", m.Spec.Reservation.VMID, m.Spec.Reservation.Node, m.CloneTrouble.Leave)
+	message := fmt.Sprintf("VM %d cannot be %s on %s (%s), and no other host fits: ",
+		m.Spec.Reservation.VMID, words(m).made, m.Spec.Reservation.Node, m.CloneTrouble.Leave)
 	if m.Candidates.Unavailable != "" {
 		message += m.Candidates.Unavailable + "; "
 	}
@@ -97,13 +101,23 @@ func reservationAt(choice placement.Choice) v1beta1.Reservation {
 	}
 }
 
-// clone makes the VM, once there is a free slot for it.
+// making is how it is said that a VM is made.
+type making struct{ attempt, made string }
+
+func words(m Machine) making {
+	if m.Spec.Source.UsesTemplate() {
+		return making{"clone", "cloned"}
+	}
+	return making{"create", "made"}
+}
+
+// clone makes the VM from its template, once there is a free slot for it.
 func clone(m Machine) Decision {
-	if m.VM.Presence == PresenceOurs {
+	if m.VM.Presence == PresenceOurs || !m.Spec.Source.UsesTemplate() {
 		return nil
 	}
-	if m.CloneSlot.Full != "" {
-		return Wait{Reason: Reason{WaitingForCloneSlot, m.CloneSlot.Full}, After: slotAgain}
+	if wait := awaitSlot(m); wait != nil {
+		return wait
 	}
 	r, template, desired := m.Spec.Reservation, m.Spec.Source.Template, desired(m)
 	name, err := desired.Name()
@@ -114,9 +128,52 @@ func clone(m Machine) Decision {
 		Clone{
 			VM: virtualMachine(m), Source: proxmox.VMID(r.SourceVMID), SourceNode: proxmox.NodeName(r.SourceNode),
 			Name: name, Description: desired.Description(),
-			Pool: proxmox.PoolID(m.Spec.Pool), Mode: template.CloneMode, Storage: proxmox.StorageID(template.Storage),
+			Pool: proxmox.PoolID(m.Spec.Pool), Mode: template.CloneMode,
+			Snapshot: template.Snapshot, Storage: proxmox.StorageID(template.Storage), Format: template.Format,
 			Place: m.CloneSlot.Place,
 		},
 		Reason{Cloning, fmt.Sprintf("cloning template %d of %s to VM %d on %s", r.SourceVMID, r.SourceNode, r.VMID, r.Node)},
 	}
+}
+
+// awaitSlot waits until the VM may begin to be made.
+func awaitSlot(m Machine) Decision {
+	if m.CloneSlot.Full == "" {
+		return nil
+	}
+	return Wait{Reason: Reason{WaitingForCloneSlot, m.CloneSlot.Full}, After: slotAgain}
+}
+
+// create makes the VM of a machine without a template, once there is a free slot for it: with its whole config, the marks of
+// its identity among it, which is there as soon as the VM is.
+func create(m Machine) Decision {
+	if m.VM.Presence == PresenceOurs || m.Spec.Source.UsesTemplate() {
+		return nil
+	}
+	if misfits := desired(m).Misfits(newConfig(m)); len(misfits) > 0 {
+		return Stalled{Reason{InvalidConfiguration, strings.Join(misfits, "; ")}}
+	}
+	if wait := awaitSlot(m); wait != nil {
+		return wait
+	}
+	return Do{
+		Create{VM: virtualMachine(m), Pool: proxmox.PoolID(m.Spec.Pool), Config: newConfig(m), Place: m.CloneSlot.Place},
+		Reason{Creating, fmt.Sprintf("making VM %d on %s %s", m.Spec.Reservation.VMID, m.Spec.Reservation.Node, Origin(m.Spec.Source))},
+	}
+}
+
+// newConfig is the config that a VM without a template is made with; nil for one that has a template.
+func newConfig(m Machine) vmconfig.Config {
+	if m.Spec.Source.UsesTemplate() {
+		return nil
+	}
+	return desired(m).New()
+}
+
+// Origin says what a VM without a template is made from.
+func Origin(source v1beta1.VirtualMachineSource) string {
+	if image := source.Image.Volume; image != "" {
+		return "with a disk from image " + image
+	}
+	return "to boot from the network by " + source.Netboot.Device
 }

@@ -19,18 +19,18 @@ func leaving(m *plan.Machine) {
 	failed("qmclone", "no space left", 0)(m)
 	m.CloneTrouble.Leave = "no space left"
 	bad, other := host("pve1"), host("pve2")
-	bad.CloneFailure = "a clone failed here 40 s ago: no space left"
+	bad.CloneFailure = "a VM could not be made here 40 s ago: no space left"
 	m.Candidates.Hosts, m.Candidates.FreeVMIDs = []placement.Host{bad, other}, map[proxmox.RegionName]proxmox.VMID{"home": 102}
 }
 
 func noneFree(m *plan.Machine) { m.Candidates.FreeVMIDs = nil }
 
 func TestACloneWaitsForASlot(t *testing.T) {
-	full := func(m *plan.Machine) { m.CloneSlot.Full = "2 clones run on pve3 already: a, b" }
+	full := func(m *plan.Machine) { m.CloneSlot.Full = "2 VMs are being made on pve3 already: a, b" }
 	runSteps(t, []step{
 		{
 			"while all are taken", machine(reserved, task("imgcopy", plan.TaskSucceeded), full),
-			"wait 1m0s | WaitingForCloneSlot: 2 clones run on pve3 already: a, b",
+			"wait 1m0s | WaitingForCloneSlot: 2 VMs are being made on pve3 already: a, b",
 		},
 		{"with its seed uploaded before", machine(reserved, full), "do UploadSeed | UploadingSeed: uploading the seed ISO to local of pve1"},
 		{"but not once it is made", machine(cloned, full), "do Configure | Configuring: configuring VM 101"},
@@ -39,7 +39,7 @@ func TestACloneWaitsForASlot(t *testing.T) {
 
 func TestAMachineWhoseClonesFailGoesToAnotherHost(t *testing.T) {
 	leave := "do WithdrawSeed | Relocating: leaving pve1, where VM 101 could not be cloned (no space left): deleting the seed ISO from local there"
-	anew := "do Reserve | Placed: placed on pve2 of region home as VM 102; not on pve1: a clone failed here 40 s ago: no space left"
+	anew := "do Reserve | Placed: placed on pve2 of region home as VM 102; not on pve1: a VM could not be made here 40 s ago: no space left"
 	stay := "do UploadSeed | UploadingSeed: uploading the seed ISO to local of pve1"
 	runSteps(t, []step{
 		{"after a pause", machine(leaving, failed("qmclone", "no space left", time.Second)), "wait 1s | TaskFailed: cloning the template failed: no space left; it is tried again"},
@@ -55,7 +55,7 @@ func TestAMachineWhoseClonesFailGoesToAnotherHost(t *testing.T) {
 		},
 		{"nor while it is not certain that it has no VM", machine(leaving, unbound), "wait 15s | Unobserved: region home does not answer"},
 		{"it stays when no other fits", machine(leaving, func(m *plan.Machine) { m.Spec.Placement.AllowedNodes = []string{"pve1"} }), stay},
-		{"or when clones failed there, too", machine(leaving, func(m *plan.Machine) { m.Candidates.Hosts[1].CloneFailure = "a clone failed here" }), stay},
+		{"or when clones failed there, too", machine(leaving, func(m *plan.Machine) { m.Candidates.Hosts[1].CloneFailure = "a VM could not be made here" }), stay},
 		{"and when the host may do again", machine(leaving, func(m *plan.Machine) { m.Candidates.Hosts[0].CloneFailure = "" }), stay},
 	})
 }
@@ -92,7 +92,7 @@ func TestAMachineThatLostItsHostBeforeItsVMWasMadeGoesToAnother(t *testing.T) {
 		{"until the host is declared gone", machine(stranded, gone), anew},
 		{"a seed on shared storage is deleted", machine(stranded, shared), "do WithdrawSeed | Relocating: leaving pve1, where VM 101 could not be cloned (pve1 is offline): deleting the seed ISO from local there"},
 		{"it waits when no other host fits", machine(stranded, noSeed, full), "wait 15s | WaitingForCapacity: VM 101 cannot be cloned on pve1 (pve1 is offline), and no other host fits: 2 hosts refused: pve1: offline; pve2: has 1 CPUs, the VM asks for 2"},
-		{"it goes also where a clone failed", machine(stranded, noSeed, func(m *plan.Machine) { m.Candidates.Hosts[1].CloneFailure = "a clone failed here" }), anew},
+		{"it goes also where a clone failed", machine(stranded, noSeed, func(m *plan.Machine) { m.Candidates.Hosts[1].CloneFailure = "a VM could not be made here" }), anew},
 		{"it waits for a VM that was being made", machine(stranded, onLostHost), made},
 		{"until the host is declared gone, under another VMID", machine(stranded, onLostHost, gone), anew},
 		{"or waits for one", machine(stranded, onLostHost, gone, noneFree), "wait 15s | VMIDRangeExhausted: region home: no VMID from 0 to 0 is known to be free: "},
@@ -110,7 +110,7 @@ func TestAMachineWhoseTemplateIsGoneTakesAnotherOne(t *testing.T) {
 	}
 	none := func(m *plan.Machine) {
 		anew(m)
-		m.Candidates.Hosts[0].Template, m.Candidates.Hosts[0].TemplateRefusal = placement.Template{}, "no template"
+		m.Candidates.Hosts[0].Template, m.Candidates.Hosts[0].SourceRefusal = placement.Template{}, "no template"
 	}
 	runSteps(t, []step{
 		{"on the same host, with a new seed", machine(anew), "do WithdrawSeed | Relocating: leaving pve1, where VM 101 could not be cloned (template 9000 is not on pve3 any more): deleting the seed ISO from local there"},

@@ -107,7 +107,7 @@ func lives() []scenario {
 			if !w.hasSeed() || len(w.ours()) > 0 {
 				return false
 			}
-			w.leave, w.failing[proxmox.NodeName(w.spec.Reservation.Node)] = "its storage is full", "a clone failed here"
+			w.leave, w.failing[proxmox.NodeName(w.spec.Reservation.Node)] = "its storage is full", "a VM could not be made here"
 			return true
 		}},
 		{happens: func(w *walk) bool { // somebody starts the VM before it is configured
@@ -200,7 +200,7 @@ func detours() []detour {
 			m.Cards = network.Cards("worker-0", proxmox.SMBIOSUUID(m.Spec.Reservation.UUID), m.Spec.Network)
 		}},
 		{"as many clones as may be run on its host or storage", func(m *plan.Machine) {
-			m.CloneSlot.Full = "2 clones run on pve3 already: a, b"
+			m.CloneSlot.Full = "2 VMs are being made on pve3 already: a, b"
 		}},
 		{"a security group that is asked for does not exist", func(m *plan.Machine) {
 			if m.HasFirewall() && m.Spec.ProviderID == "" {

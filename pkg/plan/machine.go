@@ -34,7 +34,7 @@ func MachineStep(m Machine) Decision {
 		return deletionStep(m)
 	}
 	for _, step := range []func(Machine) Decision{
-		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, follow, distinguish, awaitSecurityGroups, upload, clone, halt,
+		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, follow, distinguish, awaitSecurityGroups, upload, clone, create, halt,
 		configure, resize, unlessLocked(setFirewall), unlessLocked(start), record, unlessLocked(turnOff), unlessLocked(removeSeed),
 		remindOfSecurityGroups,
 	} {
@@ -60,6 +60,7 @@ func awaitTask(m Machine) Decision {
 func taskReason(task Task) Reason {
 	codes := map[string]Reason{
 		"qmclone":   {Cloning, "cloning the template"},
+		"qmcreate":  {Creating, "making the VM"},
 		"qmconfig":  {Configuring, "configuring the VM, with disks to make"},
 		"imgcopy":   {UploadingSeed, "uploading the seed ISO with the bootstrap data"},
 		"resize":    {Resizing, "growing a disk"},
@@ -130,7 +131,7 @@ func reserve(m Machine) Decision {
 	if m.Spec.Reservation.UUID != "" {
 		return nil
 	}
-	if misfits := desired(m).Misfits(nil); len(misfits) > 0 {
+	if misfits := desired(m).Misfits(newConfig(m)); len(misfits) > 0 {
 		return Stalled{Reason{InvalidConfiguration, strings.Join(misfits, "; ")}}
 	}
 	choice, refusals, found := placement.Place(request(m), m.Candidates.Hosts)
@@ -151,10 +152,10 @@ func request(m Machine) placement.Request {
 	}
 	return placement.Request{
 		FailureDomain: m.FailureDomain, ControlPlane: m.ControlPlane, AllowedNodes: nodes,
-		CPUs:         int(m.Spec.CPU.Sockets * m.Spec.CPU.Cores),
-		Memory:       proxmox.MiB(m.Spec.Memory.SizeMiB).Bytes(),
-		DiskStorages: desired(m).Storages(),
-		SeedStorage:  proxmox.StorageID(m.Spec.Bootstrap.Storage),
+		CPUs:            int(m.Spec.CPU.Sockets * m.Spec.CPU.Cores),
+		Memory:          proxmox.MiB(m.Spec.Memory.SizeMiB).Bytes(),
+		WithoutTemplate: !m.Spec.Source.UsesTemplate(), DiskStorages: desired(m).Storages(),
+		SeedStorage: proxmox.StorageID(m.Spec.Bootstrap.Storage),
 	}
 }
 

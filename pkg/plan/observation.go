@@ -56,9 +56,9 @@ type Machine struct {
 	// Cards are the network devices of other machines, which this one's must differ from. They are looked at only where the
 	// spec has a say in MAC addresses.
 	Cards []network.Card
-	// CloneSlot is whether the VM may be cloned now.
+	// CloneSlot is whether the VM may be made now.
 	CloneSlot CloneSlot
-	// CloneTrouble is what is known of clones of the VM that failed.
+	// CloneTrouble is what is known of attempts to make the VM that failed.
 	CloneTrouble CloneTrouble
 	// Candidates are the hosts for a machine that has no reservation yet, or may need another.
 	Candidates Candidates
@@ -188,7 +188,13 @@ type Task struct {
 }
 
 // PutsSeed reports whether the task uploads the seed ISO, or comes after that.
-func (t Task) PutsSeed() bool { return t.Type == "imgcopy" || t.Type == "qmclone" }
+func (t Task) PutsSeed() bool { return t.Type == "imgcopy" || t.Makes() }
+
+// Makes reports whether the task makes the VM.
+func (t Task) Makes() bool { return MakesVM(t.Type) }
+
+// MakesVM reports whether tasks of a type make a VM.
+func MakesVM(taskType string) bool { return taskType == "qmclone" || taskType == "qmcreate" }
 
 // RemovesSeed reports whether the task deletes the seed ISO, which touches no VM.
 func (t Task) RemovesSeed() bool { return t.Type == "imgdel" }

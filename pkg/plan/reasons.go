@@ -13,6 +13,7 @@ const (
 	Placed                  = "Placed"
 	VMIDRangeExhausted      = "VMIDRangeExhausted"
 	Cloning                 = "Cloning"
+	Creating                = "Creating"
 	WaitingForCloneSlot     = "WaitingForCloneSlot"
 	Relocating              = "Relocating"
 	TaskWarnings            = "TaskWarnings"

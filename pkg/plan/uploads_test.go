@@ -101,7 +101,7 @@ func TestAnUploadWhoseAnswerWasLostIsReckonedWith(t *testing.T) {
 		{"the VM is destroyed all the same", machine(resized, lost, deleting), "do Destroy | Destroying: destroying VM 101 on pve1"},
 		{"a machine with its Node keeps its seed until then", machine(ejected, lost), late},
 		{"and the host that it leaves", machine(leaving, lost), late},
-		{"which it does when that is over", machine(leaving, unseen), "do Reserve | Placed: placed on pve2 of region home as VM 102; not on pve1: a clone failed here 40 s ago: no space left"},
+		{"which it does when that is over", machine(leaving, unseen), "do Reserve | Placed: placed on pve2 of region home as VM 102; not on pve1: a VM could not be made here 40 s ago: no space left"},
 		{"an ISO that somebody deleted is uploaded again", machine(resized, unseen), "do UploadSeed | UploadingSeed: uploading the seed ISO to local of pve1"},
 	})
 }

@@ -124,7 +124,7 @@ func (w *world) observe() plan.Machine {
 	}
 	m.CloneTrouble.Leave = w.leave
 	if w.happens("all slots are taken") {
-		m.CloneSlot.Full = "2 clones run on pve3 already: a, b"
+		m.CloneSlot.Full = "2 VMs are being made on pve3 already: a, b"
 	}
 	m.Candidates = plan.Candidates{Hosts: []placement.Host{w.host("pve1"), w.host("pve2")}, FreeVMIDs: map[proxmox.RegionName]proxmox.VMID{"home": w.freeVMID()}}
 	m.Task.Age, m.HostGone = time.Duration(w.age)*5*time.Second, w.hostGone
@@ -479,7 +479,7 @@ func (w *world) end(job *job) {
 		}
 		if job.kind == "qmclone" && rapid.Bool().Draw(w.t, "the host is the cause") {
 			w.leave = "its storage is full"
-			w.failing[proxmox.NodeName(w.spec.Reservation.Node)] = "a clone failed here"
+			w.failing[proxmox.NodeName(w.spec.Reservation.Node)] = "a VM could not be made here"
 		}
 	} else {
 		err = job.apply()

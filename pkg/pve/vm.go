@@ -33,18 +33,24 @@ func (r VMRef) call(method, below string) (*call, error) {
 // VMConfig reads the config as it will be at the next start, with changes that are still pending.
 // A VM that is not on the node is an error of class NotFound: look it up in the inventory before believing it is gone.
 func (c *Client) VMConfig(ctx context.Context, vm VMRef) (VMConfig, error) {
-	return c.config(ctx, vm, "")
+	return c.config(ctx, vm, "", "")
 }
 
 // CurrentVMConfig reads the config that the running VM has, without pending changes.
 func (c *Client) CurrentVMConfig(ctx context.Context, vm VMRef) (VMConfig, error) {
-	return c.config(ctx, vm, "1")
+	return c.config(ctx, vm, "current", "1")
 }
 
-func (c *Client) config(ctx context.Context, vm VMRef, current string) (VMConfig, error) {
+// SnapshotConfig reads the config that the VM had at a snapshot. An absent snapshot is an error of class Missing. Without a
+// name it is VMConfig.
+func (c *Client) SnapshotConfig(ctx context.Context, vm VMRef, name string) (VMConfig, error) {
+	return c.config(ctx, vm, "snapshot", name)
+}
+
+func (c *Client) config(ctx context.Context, vm VMRef, option, value string) (VMConfig, error) {
 	call, err := vm.call(http.MethodGet, "/config")
-	if err == nil {
-		call.set("current", current)
+	if err == nil && value != "" {
+		call.set(option, value)
 	}
 	data, err := c.get(ctx, call, err)
 	if err != nil {
@@ -155,6 +161,32 @@ func (m CloneMode) param() string {
 	default:
 		return ""
 	}
+}
+
+// CreateRequest asks for a new VM.
+type CreateRequest struct {
+	// VM says where it is made, and its VMID; choose it, PVE reserves none.
+	VM VMRef
+	// Pool becomes the VM's pool, and is where its rights are looked for.
+	Pool proxmox.PoolID
+	// Config holds values as PVE wants them, as in ConfigUpdate. Drives may be new, `storage:GiB`, or imported.
+	Config map[string]string
+}
+
+// CreateVM starts the task that makes a VM. The VM is locked until the task has ended, and has nothing of its config before.
+func (c *Client) CreateVM(ctx context.Context, request CreateRequest) (proxmox.UPID, error) {
+	call, err := newCall(http.MethodPost, "/nodes/{node}/qemu", string(request.VM.Node))
+	if err == nil && request.VM.ID <= 0 {
+		err = call.refuse("no VMID")
+	}
+	if err == nil {
+		call.wantTask = true
+		for key, value := range request.Config {
+			call.params[key] = []string{value}
+		}
+		call.set("vmid", request.VM.ID.String()).set("pool", string(request.Pool))
+	}
+	return task(c.submit(ctx, call, err))
 }
 
 // ConfigUpdate changes a VM's config.

@@ -77,12 +77,16 @@ func (c machineChange) addresses() []Event {
 	return normal(v1beta1.AddressesAssignedEvent, "the machine has %s", strings.Join(list, ", "))
 }
 
-// cloned goes by the step that the machine was at: the clone's task has ended, and the VM is there.
+// cloned goes by the step that the machine was at: the task that made the VM has ended, and the VM is there.
 func (c machineChange) cloned() []Event {
-	if reasonOf(c.before, v1beta1.VirtualMachineReadyCondition) != plan.Cloning || c.vm().Presence != plan.PresenceOurs {
+	was := reasonOf(c.before, v1beta1.VirtualMachineReadyCondition)
+	if was != plan.Cloning && was != plan.Creating || c.vm().Presence != plan.PresenceOurs {
 		return nil
 	}
 	r := c.after.Spec.Reservation
+	if source := c.after.Spec.Source; !source.UsesTemplate() {
+		return normal(v1beta1.CreatedEvent, "made VM %d on %s %s", r.VMID, c.vm().Node, plan.Origin(source))
+	}
 	return normal(v1beta1.ClonedEvent, "cloned template %d of %s to VM %d on %s", r.SourceVMID, r.SourceNode, r.VMID, c.vm().Node)
 }
 

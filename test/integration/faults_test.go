@@ -162,7 +162,13 @@ const lockTimeout = "can't lock file '/var/lock/qemu-server/lock-9000.conf' - go
 // the clones go.
 func (b *bench) losesVMID(machine *v1beta1.ProxmoxMachine) (v1beta1.Reservation, pvesim.VM) {
 	b.t.Helper()
-	b.sent(http.MethodPost, "/clone")
+	return b.losesVMIDAt("/clone", machine)
+}
+
+// losesVMIDAt is losesVMID for what else makes a VM.
+func (b *bench) losesVMIDAt(path string, machine *v1beta1.ProxmoxMachine) (v1beta1.Reservation, pvesim.VM) {
+	b.t.Helper()
+	b.sent(http.MethodPost, path)
 	b.get(b, machine)
 	reserved := machine.Spec.Reservation
 	foreign := b.foreignVM(proxmox.VMID(reserved.VMID), proxmox.NodeName(reserved.Node))

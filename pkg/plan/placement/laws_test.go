@@ -36,8 +36,8 @@ func drawHosts(t *rapid.T) []placement.Host {
 			FailureDomain: zone.Draw(t, "zone"), ControlPlane: rapid.Bool().Draw(t, "takes control planes"),
 			Online: rapid.Float64Range(0, 1).Draw(t, "luck") > 0.1, CPUs: rapid.IntRange(0, 32).Draw(t, "CPUs"),
 			Memory: someSize.Draw(t, "memory"), Allocated: someSize.Draw(t, "allocated"), Group: rapid.IntRange(0, 3).Draw(t, "group"),
-			Template:        placement.Template{ID: rapid.SampledFrom([]proxmox.VMID{0, 9000, 9001}).Draw(t, "template")},
-			TemplateRefusal: rapid.SampledFrom([]string{"", "no template here"}).Draw(t, "template refusal"),
+			Template:      placement.Template{ID: rapid.SampledFrom([]proxmox.VMID{0, 9000, 9001}).Draw(t, "template")},
+			SourceRefusal: rapid.SampledFrom([]string{"", "no template here"}).Draw(t, "template refusal"),
 			Storages: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) placement.Storage {
 				return placement.Storage{
 					ID: storage.Draw(t, "storage"), Shared: rapid.Bool().Draw(t, "shared"),

@@ -26,10 +26,10 @@ type Host struct {
 	Memory, Allocated proxmox.Bytes
 	// Group counts the machines of the asking group that are on the host or reserved for it.
 	Group int
-	// Template is what the VM would be cloned from; the zero Template when none reaches the host.
+	// Template is what the VM would be cloned from; the zero Template when none reaches the host, or when none is asked for.
 	Template Template
-	// TemplateRefusal says why there is no template, when there is none.
-	TemplateRefusal string
+	// SourceRefusal says why what the VM is made from, template or image, does not reach the host; empty when it does.
+	SourceRefusal string
 	// CloneFailure says that a clone failed on the host lately, and how; empty when none did.
 	CloneFailure string
 	// Storages are the storages that are usable on the host, by name.
@@ -58,6 +58,8 @@ type Request struct {
 	AllowedNodes  []proxmox.NodeName
 	CPUs          int
 	Memory        proxmox.Bytes
+	// WithoutTemplate says that the VM is not cloned.
+	WithoutTemplate bool
 	// DiskStorages and SeedStorage must be on the host; empty leaves them open.
 	DiskStorages []proxmox.StorageID
 	SeedStorage  proxmox.StorageID
@@ -110,7 +112,7 @@ func Place(request Request, hosts []Host) (Choice, Refusals, bool) {
 type filter func(Request, Host) string
 
 func filters() []filter {
-	return []filter{refuseZone, refuseNode, refuseOffline, refuseCPUs, refuseMemory, refuseTemplate, refuseStorage, refuseSeedStorage}
+	return []filter{refuseZone, refuseNode, refuseOffline, refuseCPUs, refuseMemory, refuseSource, refuseStorage, refuseSeedStorage}
 }
 
 func place(request Request, hosts []Host, filters []filter) (Choice, Refusals, bool) {
@@ -199,11 +201,14 @@ func refuseMemory(request Request, host Host) string {
 	return ""
 }
 
-func refuseTemplate(_ Request, host Host) string {
-	if host.Template.ID != 0 {
+func refuseSource(request Request, host Host) string {
+	switch {
+	case request.WithoutTemplate:
+		return host.SourceRefusal
+	case host.Template.ID != 0:
 		return ""
 	}
-	return cmp.Or(host.TemplateRefusal, "no template")
+	return cmp.Or(host.SourceRefusal, "no template")
 }
 
 func refuseStorage(request Request, host Host) string {

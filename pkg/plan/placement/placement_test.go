@@ -90,7 +90,7 @@ func TestAHostIsRefusedWithTheFirstReasonThereIs(t *testing.T) {
 		{
 			"no template reaches it", vm(),
 			host("pve1", func(h *placement.Host) {
-				h.Template, h.TemplateRefusal = placement.Template{}, `no template "ubuntu" on local storage`
+				h.Template, h.SourceRefusal = placement.Template{}, `no template "ubuntu" on local storage`
 			}),
 			`no template "ubuntu" on local storage`,
 		},
@@ -262,9 +262,9 @@ func TestHostsThatWerePassedOverAreNamedBesideTheChoice(t *testing.T) {
 }
 
 func TestAHostWhereACloneFailedIsTakenOnlyWhenNoOtherFits(t *testing.T) {
-	trouble := func(h *placement.Host) { h.CloneFailure = "a clone failed here 40 s ago: no space left" }
+	trouble := func(h *placement.Host) { h.CloneFailure = "a VM could not be made here 40 s ago: no space left" }
 	choice, refusals, _ := placement.Place(vm(), []placement.Host{host("pve1", trouble), host("pve2", group(5))})
-	if choice.Host.Node != "pve2" || refusals.String() != "1 host refused: pve1: a clone failed here 40 s ago: no space left" {
+	if choice.Host.Node != "pve2" || refusals.String() != "1 host refused: pve1: a VM could not be made here 40 s ago: no space left" {
 		t.Errorf("chose %s, %s", choice.Host.Node, refusals)
 	}
 	choice, refusals, _ = placement.Place(vm(), []placement.Host{host("pve1", trouble), host("pve2", allocated(64*gib))})

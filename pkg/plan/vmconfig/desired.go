@@ -33,6 +33,25 @@ func (d Desired) Encode() Config {
 	return config
 }
 
+// New returns the config that a VM is made with that has no template: all that is asked for and, in place of what Proxmox VE's
+// API takes otherwise, what its GUI offers for Linux. Today's distributions do not run on the CPU that the API takes.
+func (d Desired) New() Config {
+	config := d.Encode()
+	offered := map[string]string{"ostype": "l26", "scsihw": "virtio-scsi-single"}
+	if d.machine(config) != "aarch64" {
+		offered["cpu"] = "x86-64-v2-AES"
+	}
+	for key, value := range offered {
+		if config[key] == "" {
+			config[key] = value
+		}
+	}
+	if cpu := ParseProperties(config["cpu"]); offered["cpu"] != "" && cpu.Get("") == "" && cpu.Get("cputype") == "" {
+		config["cpu"] = offered["cpu"] + "," + config["cpu"]
+	}
+	return config
+}
+
 // wants are all that the config has to say. What the config has already decides where the seed and the boot disk are, and
 // which disks are to be made.
 func (d Desired) wants(observed Config) []want {

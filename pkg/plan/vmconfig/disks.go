@@ -80,9 +80,7 @@ func plugEffect(key string) Effect {
 func (d Desired) bootSource() string { return d.Spec.Source.Image.Volume }
 
 // makesBootDisk reports whether the VM has no template, from which it would have its boot disk.
-func (d Desired) makesBootDisk() bool {
-	return d.Spec.Source.Image.Volume != "" || d.Spec.Source.Netboot.Device != ""
-}
+func (d Desired) makesBootDisk() bool { return !d.Spec.Source.UsesTemplate() }
 
 // bootKey is the key of the boot disk: of a VM without a template as the spec says, else where the template has it.
 func (d Desired) bootKey(observed Config) (string, bool) {
