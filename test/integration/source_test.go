@@ -61,12 +61,15 @@ func gallery(version pvesim.Version) []pvesim.Option {
 	state := pvesim.State{
 		Version: version, Nodes: []pvesim.NodeSpec{{Name: "pve1"}, {Name: "pve2"}, {Name: "pve3"}},
 		Storages: []pvesim.StorageSpec{
-			{ID: "local", Type: "dir", Content: []string{"images", "iso", "import"}}, {ID: "local-lvm", Type: "lvmthin", Content: []string{"images"}},
-			{ID: "shared", Type: "nfs", Content: []string{"images", "iso", "import"}}, {ID: "isos", Type: "nfs", Content: []string{"iso"}},
+			{ID: "local", Type: "dir", Content: []string{"images", "iso", "import"}},
+			{ID: "local-lvm", Type: "lvmthin", Content: []string{"images"}},
+			{ID: "shared", Type: "nfs", Content: []string{"images", "iso", "import"}},
+			{ID: "isos", Type: "nfs", Content: []string{"iso"}},
 			{ID: "far", Type: "nfs", Content: []string{"images", "import"}, Nodes: []proxmox.NodeName{"pve3"}},
 		},
 		Volumes: []pvesim.VolumeSpec{
-			{ID: "shared:import/debian-13.qcow2", Size: 2 * gib}, {ID: "local:import/own.raw", Node: "pve2", Size: 3 * gib},
+			{ID: "shared:import/debian-13.qcow2", Size: 2 * gib},
+			{ID: "local:import/own.raw", Node: "pve2", Size: 3 * gib},
 			{ID: "far:import/far.qcow2", Size: gib},
 		},
 		VMs: []pvesim.VMSpec{
@@ -92,52 +95,84 @@ type madeFrom struct {
 func sources() []madeFrom {
 	return []madeFrom{
 		{
-			"template by VMID", []func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{VMID: 9102})}, "cloned template 9102 of pve2",
-			map[string]string{"scsi0": "local-lvm:vm-", "tags": "two"}, map[string]string{"full": "1"},
+			"template by VMID",
+			[]func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{VMID: 9102})},
+			"cloned template 9102 of pve2",
+			map[string]string{"scsi0": "local-lvm:vm-", "tags": "two"},
+			map[string]string{"full": "1"},
 		},
 		{
-			"the most specific template that has the tags", []func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{Tags: []string{"ubuntu", "k8s"}})}, "cloned template 9001 of pve1",
-			map[string]string{"scsi0": "local-lvm:vm-"}, map[string]string{"full": "1"},
+			"the most specific template that has the tags",
+			[]func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{Tags: []string{"ubuntu", "k8s"}})},
+			"cloned template 9001 of pve1",
+			map[string]string{"scsi0": "local-lvm:vm-"},
+			map[string]string{"full": "1"},
 		},
 		{
-			"a more specific tag", []func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{Tags: []string{"old"}})}, "cloned template 9002 of pve1",
-			map[string]string{"tags": "old"}, nil,
+			"a more specific tag",
+			[]func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{Tags: []string{"old"}})},
+			"cloned template 9002 of pve1",
+			map[string]string{"tags": "old"},
+			nil,
 		},
 		{
-			"linked clone on another node", []func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{Name: "golden-9200", CloneMode: v1beta1.CloneModeLinked}), at("pve1")}, "cloned template 9200 of pve3",
-			map[string]string{"scsi0": "shared:9200/base-9200-disk-0.qcow2/"}, map[string]string{"full": "0", "target": "pve1"},
+			"linked clone on another node",
+			[]func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{Name: "golden-9200", CloneMode: v1beta1.CloneModeLinked}), at("pve1")},
+			"cloned template 9200 of pve3",
+			map[string]string{"scsi0": "shared:9200/base-9200-disk-0.qcow2/"},
+			map[string]string{"full": "0", "target": "pve1"},
 		},
 		{
-			"full clone onto another storage", []func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{Name: "golden-9001", Storage: "local", Format: "qcow2"})}, "cloned template 9001 of pve1",
-			map[string]string{"scsi0": "disk-0.qcow2"}, map[string]string{"full": "1", "storage": "local", "format": "qcow2"},
+			"full clone onto another storage",
+			[]func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{Name: "golden-9001", Storage: "local", Format: "qcow2"})},
+			"cloned template 9001 of pve1",
+			map[string]string{"scsi0": "disk-0.qcow2"},
+			map[string]string{"full": "1", "storage": "local", "format": "qcow2"},
 		},
 		{
-			"snapshot of a VM", []func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{Tags: []string{"workshop"}, Snapshot: "v1"})}, "cloned template 9300 of pve3",
-			map[string]string{"balloon": "512"}, map[string]string{"snapname": "v1"},
+			"snapshot of a VM",
+			[]func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{Tags: []string{"workshop"}, Snapshot: "v1"})},
+			"cloned template 9300 of pve3",
+			map[string]string{"balloon": "512"},
+			map[string]string{"snapname": "v1"},
 		},
 		{
-			"image on shared storage", []func(*v1beta1.ProxmoxMachine){image("shared:import/debian-13.qcow2", v1beta1.BootDisk{Storage: "local-lvm", SizeGiB: 20, DiskOptions: v1beta1.DiskOptions{Discard: ptr.To(true)}})}, "with a disk from image shared:import/debian-13.qcow2",
+			"image on shared storage",
+			[]func(*v1beta1.ProxmoxMachine){image("shared:import/debian-13.qcow2", v1beta1.BootDisk{Storage: "local-lvm", SizeGiB: 20, DiskOptions: v1beta1.DiskOptions{Discard: ptr.To(true)}})},
+			"with a disk from image shared:import/debian-13.qcow2",
 			map[string]string{"scsi0": "discard=on,size=20G", "boot": "order=scsi0", "scsihw": "virtio-scsi-single", "cpu": "x86-64-v2-AES", "ostype": "l26"},
 			map[string]string{"scsi0": "local-lvm:0,import-from=shared:import/debian-13.qcow2,discard=on", "pool": "capi"},
 		},
 		{
-			"image on one node", []func(*v1beta1.ProxmoxMachine){image("local:import/own.raw", v1beta1.BootDisk{Name: "virtio0", Storage: "local", Format: "qcow2"})}, "on pve2 with a disk from image local:import/own.raw",
-			map[string]string{"virtio0": "disk-0.qcow2,size=3G", "boot": "order=virtio0"}, map[string]string{"virtio0": "local:0,import-from=local:import/own.raw,format=qcow2"},
+			"image on one node",
+			[]func(*v1beta1.ProxmoxMachine){image("local:import/own.raw", v1beta1.BootDisk{Name: "virtio0", Storage: "local", Format: "qcow2"})},
+			"on pve2 with a disk from image local:import/own.raw",
+			map[string]string{"virtio0": "disk-0.qcow2,size=3G", "boot": "order=virtio0"},
+			map[string]string{"virtio0": "local:0,import-from=local:import/own.raw,format=qcow2"},
 		},
 		{
-			"disk of a template", []func(*v1beta1.ProxmoxMachine){image("local-lvm:base-9101-disk-0", v1beta1.BootDisk{Storage: "local-lvm"})}, "on pve2 with a disk from image local-lvm:base-9101-disk-0",
-			map[string]string{"scsi0": "size=3G"}, map[string]string{"scsi0": "local-lvm:0,import-from=local-lvm:base-9101-disk-0"},
+			"disk of a template",
+			[]func(*v1beta1.ProxmoxMachine){image("local-lvm:base-9101-disk-0", v1beta1.BootDisk{Storage: "local-lvm"})},
+			"on pve2 with a disk from image local-lvm:base-9101-disk-0",
+			map[string]string{"scsi0": "size=3G"},
+			map[string]string{"scsi0": "local-lvm:0,import-from=local-lvm:base-9101-disk-0"},
 		},
 		{
-			"nothing", []func(*v1beta1.ProxmoxMachine){netboot("net0", v1beta1.BootDisk{})}, "to boot from the network by net0",
-			map[string]string{"boot": "order=net0"}, map[string]string{"boot": "order=net0"},
+			"nothing",
+			[]func(*v1beta1.ProxmoxMachine){netboot("net0", v1beta1.BootDisk{})},
+			"to boot from the network by net0",
+			map[string]string{"boot": "order=net0"},
+			map[string]string{"boot": "order=net0"},
 		},
 		{
-			"nothing, with disks", []func(*v1beta1.ProxmoxMachine){netboot("net0", v1beta1.BootDisk{Storage: "local-lvm", SizeGiB: 8}), func(m *v1beta1.ProxmoxMachine) {
+			"nothing, with disks",
+			[]func(*v1beta1.ProxmoxMachine){netboot("net0", v1beta1.BootDisk{Storage: "local-lvm", SizeGiB: 8}), func(m *v1beta1.ProxmoxMachine) {
 				m.Spec.Disks.Additional = []v1beta1.AdditionalDisk{{Name: "scsi1", Storage: "local-lvm", SizeGiB: 3}}
 				m.Spec.Hardware = v1beta1.Hardware{BIOS: "ovmf", MachineType: "q35", EFIDisk: v1beta1.EFIDisk{Storage: "local-lvm"}}
-			}}, "to boot from the network by net0",
-			map[string]string{"boot": "order=scsi0;net0", "scsi0": "size=8G", "scsi1": "size=3G", "efidisk0": "local-lvm:vm-", "bios": "ovmf"}, map[string]string{"scsi0": "local-lvm:8"},
+			}},
+			"to boot from the network by net0",
+			map[string]string{"boot": "order=scsi0;net0", "scsi0": "size=8G", "scsi1": "size=3G", "efidisk0": "local-lvm:vm-", "bios": "ovmf"},
+			map[string]string{"scsi0": "local-lvm:8"},
 		},
 	}
 }
