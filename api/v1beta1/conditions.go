@@ -26,6 +26,9 @@ const (
 	// FirewallUpToDateCondition is True when the VM's firewall in Proxmox VE is as spec.firewall says. A machine that asks for
 	// none has no such condition. Ready does not depend on it: a VM that does not have its firewall yet is not started.
 	FirewallUpToDateCondition = "FirewallUpToDate"
+	// HighAvailabilityUpToDateCondition is True when the VM is to Proxmox VE's HA manager what spec.highAvailability says. A machine
+	// that asks for nothing there has no such condition. Ready does not depend on it: the VM runs.
+	HighAvailabilityUpToDateCondition = "HighAvailabilityUpToDate"
 	// BootstrapSeedRemovedCondition is True when the seed ISO with the bootstrap data is gone from Proxmox VE; it is
 	// False from the upload until the machine has its Node.
 	BootstrapSeedRemovedCondition = "BootstrapSeedRemoved"

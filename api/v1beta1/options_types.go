@@ -80,29 +80,29 @@ type Agent struct {
 }
 
 // HighAvailability has Proxmox VE's HA manager look after the VM: when its host fails, the VM is started on another one. Its
-// disks must be on shared storage.
+// disks must be on shared storage. The token needs Sys.Audit and Sys.Console on /.
 // +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || !has(self.rules) && !has(self.failback)",message="group is for Proxmox VE 8; rules and failback are for Proxmox VE 9, which has no groups: leave one of them out"
 type HighAvailability struct {
-	// enabled makes the VM an HA resource.
+	// enabled makes the VM an HA resource. One that somebody made of the VM before is taken over. False is the same as to leave
+	// highAvailability out: what the provider made is taken back, and what others made stays.
 	// +required
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// group is the HA group, up to Proxmox VE 8. From 9 on there are rules in its place.
+	// group is the HA group, up to Proxmox VE 8. It must exist. From 9 on there are rules in its place.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_-]+$`
 	Group string `json:"group,omitempty"`
 
-	// rules are HA rules, from Proxmox VE 9 on, that the VM is added to: node affinity, or resource affinity. They must exist.
+	// rules are HA rules, from Proxmox VE 9 on, that the VM is added to.
 	// +optional
-	// +listType=set
+	// +listType=map
+	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:items:MinLength=2
-	// +kubebuilder:validation:items:MaxLength=128
-	// +kubebuilder:validation:items:Pattern=`^[A-Za-z][A-Za-z0-9_-]+$`
-	Rules []string `json:"rules,omitempty"`
+	Rules []HighAvailabilityRule `json:"rules,omitempty"`
 
 	// maxRestart is how often a start that failed is tried again on a host.
 	// +optional
@@ -115,6 +115,67 @@ type HighAvailability struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	MaxRelocate *int32 `json:"maxRelocate,omitempty"`
+
+	// failback moves the VM back to the host that a node affinity rule likes best when that is up again, from Proxmox VE 9 on. In
+	// 8 it is an option of the group.
+	// +optional
+	Failback *bool `json:"failback,omitempty"`
+}
+
+// HighAvailabilityRule is an HA rule that the VM is added to. What it says is for the rule to be made when there is none of
+// the name; one that exists is left as it is but for its resources. A rule goes with the last resource in it.
+// +kubebuilder:validation:XValidation:rule="!has(self.nodeAffinity) || !has(self.resourceAffinity)",message="a rule has nodeAffinity or resourceAffinity, not both: make two rules"
+type HighAvailabilityRule struct {
+	// name is the rule's. Without nodeAffinity or resourceAffinity the rule must exist.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_-]+$`
+	Name string `json:"name,omitempty"`
+
+	// nodeAffinity is which hosts the VM is best on.
+	// +optional
+	NodeAffinity NodeAffinity `json:"nodeAffinity,omitempty,omitzero"`
+
+	// resourceAffinity is whether the rule's VMs are to be on one host (positive) or each on another (negative). Such a rule has
+	// an effect from the second VM on.
+	// +optional
+	ResourceAffinity ResourceAffinity `json:"resourceAffinity,omitempty"`
+}
+
+// ResourceAffinity is whether VMs are kept together or apart.
+// +kubebuilder:validation:Enum=positive;negative
+type ResourceAffinity string
+
+// NodeAffinity is which hosts a VM is best on.
+type NodeAffinity struct {
+	// nodes are the hosts.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Nodes []AffinityNode `json:"nodes,omitempty"`
+
+	// strict keeps the VM off when none of the hosts is up.
+	// +optional
+	Strict *bool `json:"strict,omitempty"`
+}
+
+// AffinityNode is a host and how good it is.
+type AffinityNode struct {
+	// name is the node's.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// priority is how much better it is than those with less; 0 when it is not set.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Priority *int32 `json:"priority,omitempty"`
 }
 
 // DriftPolicy says what becomes of a VM that differs from its ProxmoxMachine.

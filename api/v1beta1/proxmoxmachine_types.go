@@ -24,6 +24,9 @@ const (
 	// FirewallAnnotation is the provider's, on a ProxmoxMachine whose VM's firewall it has set up: what the firewall's options
 	// were before, as JSON. They are put back when spec.firewall does not set them any more. Without it they stay.
 	FirewallAnnotation = "infrastructure.cluster.x-k8s.io/firewall-before"
+	// HighAvailabilityAnnotation is the provider's, on a ProxmoxMachine whose VM it has made an HA resource, or added to HA rules:
+	// what was there before, as JSON. It says what is taken back when spec.highAvailability does not ask for it any more.
+	HighAvailabilityAnnotation = "infrastructure.cluster.x-k8s.io/high-availability-before"
 )
 
 // HostLabel is, on a ProxmoxMachine, the name of the Proxmox VE node that its VM is on, or is to be made on: status.node. It
@@ -112,7 +115,7 @@ type ProxmoxMachineSpec struct {
 	// +optional
 	Firewall Firewall `json:"firewall,omitempty,omitzero"`
 
-	// highAvailability has Proxmox VE's HA manager look after the VM.
+	// highAvailability has Proxmox VE's HA manager look after the VM. It may be changed at any time.
 	// +optional
 	HighAvailability HighAvailability `json:"highAvailability,omitempty,omitzero"`
 
@@ -235,8 +238,8 @@ type Reservation struct {
 // ProxmoxMachineStatus is what was observed of a VM.
 // +kubebuilder:validation:MinProperties=1
 type ProxmoxMachineStatus struct {
-	// conditions are Ready, AddressesReady, VirtualMachineReady, ConfigurationUpToDate, BootstrapSeedRemoved, Deleting and
-	// Paused.
+	// conditions are Ready, AddressesReady, VirtualMachineReady, ConfigurationUpToDate, FirewallUpToDate,
+	// HighAvailabilityUpToDate, BootstrapSeedRemoved, Deleting and Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -65,12 +65,14 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 		return Outcome{}, a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.ProviderID = action.ProviderID })
 	case plan.RecordFirewall:
 		return Outcome{}, a.recordFirewall(ctx, subject.ProxmoxMachine, action)
+	case plan.RecordHA:
+		return Outcome{}, a.recordHighAvailability(ctx, subject.ProxmoxMachine, action)
 	case plan.HoldAddresses:
 		return Outcome{}, a.holdAddresses(ctx, machine, action)
 	case plan.ReleaseAddresses:
 		return Outcome{}, a.releaseAddresses(ctx, machine.GetNamespace(), subject.Claims())
 	case plan.Clone, plan.Create, plan.UploadSeed, plan.Configure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed,
-		plan.WithdrawSeed, plan.Shutdown, plan.Stop, plan.Destroy, plan.EditFirewall:
+		plan.WithdrawSeed, plan.Shutdown, plan.Stop, plan.Destroy, plan.EditFirewall, plan.EditHA:
 		return a.onProxmox(ctx, subject, action)
 	case plan.RemoveFinalizer, plan.SetEndpoint, plan.ApplyPool:
 		return Outcome{}, fmt.Errorf("action %T is the controller's", action)
@@ -178,6 +180,8 @@ func (a *Actor) remember(identity proxmox.SMBIOSUUID, action plan.Action, err er
 		// of a storage, not of the VM
 	case plan.EditFirewall:
 		a.Memory.FirewallEdited(identity, action.Edit, err)
+	case plan.EditHA:
+		a.Memory.HighAvailabilityEdited(identity, action.Edit, err)
 	case plan.Start:
 		if err != nil {
 			a.Memory.Changed(identity)

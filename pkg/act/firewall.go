@@ -15,29 +15,42 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
 
-// recordFirewall writes down, on the machine, what the options of its firewall were. It is not in the status, which a move or
-// a restore loses.
+// recordFirewall writes down, on the machine, what the options of its firewall were.
 func (a *Actor) recordFirewall(ctx context.Context, machine *v1beta1.ProxmoxMachine, action plan.RecordFirewall) error {
-	patched := machine.DeepCopy()
 	if action.Before == nil {
-		delete(patched.Annotations, v1beta1.FirewallAnnotation)
-	} else {
-		text, err := json.Marshal(action.Before)
-		if err != nil {
-			return fmt.Errorf("write down the firewall options of ProxmoxMachine %s: %w", machine.Name, err)
-		}
-		if patched.Annotations == nil {
-			patched.Annotations = map[string]string{}
-		}
-		patched.Annotations[v1beta1.FirewallAnnotation] = string(text)
+		return a.unannotate(ctx, machine, v1beta1.FirewallAnnotation)
 	}
+	return a.annotate(ctx, machine, v1beta1.FirewallAnnotation, action.Before)
+}
+
+// annotate writes a value, as JSON, into an annotation of the machine. It is not in the status, which a move or a restore loses.
+func (a *Actor) annotate(ctx context.Context, machine *v1beta1.ProxmoxMachine, name string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("write the annotation %s of ProxmoxMachine %s: %w", name, machine.Name, err)
+	}
+	patched := machine.DeepCopy()
+	if patched.Annotations == nil {
+		patched.Annotations = map[string]string{}
+	}
+	patched.Annotations[name] = string(text)
+	return a.patchAnnotations(ctx, machine, patched)
+}
+
+func (a *Actor) unannotate(ctx context.Context, machine *v1beta1.ProxmoxMachine, name string) error {
+	patched := machine.DeepCopy()
+	delete(patched.Annotations, name)
+	return a.patchAnnotations(ctx, machine, patched)
+}
+
+func (a *Actor) patchAnnotations(ctx context.Context, machine, patched *v1beta1.ProxmoxMachine) error {
 	patch := client.MergeFromWithOptions(machine.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	annotations := patched.DeepCopy().Annotations
 	switch err := a.Client.Patch(ctx, patched, patch); {
 	case apierrors.IsConflict(err):
 		return observe.ErrBehind
 	case err != nil:
-		return fmt.Errorf("patch the annotation %s of ProxmoxMachine %s: %w", v1beta1.FirewallAnnotation, machine.Name, err)
+		return fmt.Errorf("patch the annotations of ProxmoxMachine %s: %w", machine.Name, err)
 	}
 	machine.Annotations, machine.ResourceVersion = annotations, patched.ResourceVersion
 	return nil

@@ -31,6 +31,8 @@ func request(ctx context.Context, cluster *pve.Cluster, action plan.Action) (Out
 		return started(cluster.ResizeDisk(ctx, pve.ResizeRequest{VM: ref(action.VM), Disk: action.Disk, Size: action.Size, Digest: action.Digest}))
 	case plan.EditFirewall:
 		return Outcome{}, editFirewall(ctx, cluster, ref(action.VM), action.Edit)
+	case plan.EditHA:
+		return Outcome{}, editHighAvailability(ctx, cluster, action.VM.ID, action.Edit)
 	case plan.Start:
 		return started(cluster.StartVM(ctx, ref(action.VM)))
 	case plan.EjectSeed:

@@ -56,6 +56,8 @@ func (o *Observer) known(subject MachineSubject) plan.Machine {
 		HostGone:   proxmox.NodeName(object.Annotations[v1beta1.HostGoneAnnotation]),
 		RegionGone: proxmox.RegionName(object.Annotations[v1beta1.RegionGoneAnnotation]),
 		Firewall:   plan.Firewall{Before: firewallBefore(object)},
+
+		HighAvailability: plan.HighAvailability{Record: highAvailabilityRecord(object)},
 	}
 	if subject.Machine != nil {
 		machine.ControlPlane = util.IsControlPlaneMachine(subject.Machine)
@@ -133,6 +135,9 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 	}
 	if err == nil {
 		err = o.addFirewall(ctx, cluster, subject, machine)
+	}
+	if err == nil {
+		err = o.addHighAvailability(ctx, cluster, subject, machine)
 	}
 	if err == nil {
 		err = o.addCloning(ctx, cluster, subject, machine)

@@ -29,6 +29,8 @@ type Memory struct {
 	imageLists map[imagePlace]imageList
 	// groups are the security groups of the Proxmox VE clusters.
 	groups map[PVECluster]groupList
+	// haFacts are what the Proxmox VE clusters have for high availability.
+	haFacts map[PVECluster]haFacts
 }
 
 // recollection is what is remembered of one VM.
@@ -68,6 +70,7 @@ type recollection struct {
 	withdrawn bool
 	uploads   uploads
 	firewall  knownFirewall
+	ha        knownHA
 	// talk is what the guest said of its addresses.
 	talk guestTalk
 	// errors counts the passes in a row that an error of Proxmox VE ended.
@@ -86,6 +89,7 @@ func NewMemory(clock clock.PassiveClock) *Memory {
 	return &Memory{
 		clock: clock, started: clock.Now(), vms: map[proxmox.SMBIOSUUID]*recollection{},
 		troubles: map[hostPlace]hostTrouble{}, sightings: map[place]sighting{}, imageLists: map[imagePlace]imageList{}, groups: map[PVECluster]groupList{},
+		haFacts: map[PVECluster]haFacts{},
 	}
 }
 

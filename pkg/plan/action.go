@@ -6,6 +6,7 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/firewall"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/ha"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -109,6 +110,17 @@ type EditFirewall struct {
 	Edit firewall.Edit
 }
 
+// RecordHA writes down what the VM was to the HA manager before we changed that; nil when nothing there is ours.
+type RecordHA struct {
+	Record *ha.Record
+}
+
+// EditHA changes one thing of what the HA manager is told of the VM.
+type EditHA struct {
+	VM   VirtualMachine
+	Edit ha.Edit
+}
+
 // Start starts the VM.
 type Start struct {
 	VM VirtualMachine
@@ -173,6 +185,8 @@ func (Configure) isAction()        {}
 func (Resize) isAction()           {}
 func (RecordFirewall) isAction()   {}
 func (EditFirewall) isAction()     {}
+func (RecordHA) isAction()         {}
+func (EditHA) isAction()           {}
 func (Start) isAction()            {}
 func (RecordProviderID) isAction() {}
 func (EjectSeed) isAction()        {}

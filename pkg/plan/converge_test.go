@@ -61,6 +61,9 @@ func TestAMachineConvergesToOneVMWhateverHappens(t *testing.T) {
 		if !w.wallsStand(ours[0]) {
 			t.Fatalf("its firewall is %+v", ours[0].firewall)
 		}
+		if !w.isToldHA() {
+			t.Fatalf("the HA manager is told %+v, and %+v is written down", w.told, w.record)
+		}
 		vm := w.spec.Reservation
 		if w.spec.ProviderID != plan.ProviderID(vm.UUID) || w.vms[proxmox.VMID(vm.VMID)] != ours[0] {
 			t.Fatalf("providerID %s and VMID %d are not of the VM", w.spec.ProviderID, vm.VMID)

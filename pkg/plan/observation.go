@@ -68,6 +68,8 @@ type Machine struct {
 	Grown map[string]proxmox.Bytes
 	// Firewall is what was seen of the VM's firewall.
 	Firewall Firewall
+	// HighAvailability is what was seen of what the HA manager is told of the VM.
+	HighAvailability HighAvailability
 	// VM is what Proxmox VE says of the reserved VM.
 	VM VM
 }

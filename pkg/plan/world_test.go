@@ -41,6 +41,7 @@ type world struct {
 	// hampers is what keeps the VM from being worked on for now.
 	hampers
 	walls
+	haTold
 	// trouble says how many more faults there will be.
 	trouble int
 	// off is for how many more rounds the machine is asked to be off.
@@ -89,7 +90,7 @@ func newWorld(t *rapid.T) *world {
 	}
 	w.sharedSeed = rapid.Bool().Draw(t, "the seed is on shared storage")
 	w.drawWalls()
-	w.ha = rapid.Bool().Draw(t, "the HA manager looks after the VM")
+	w.drawHA()
 	for id := range proxmox.VMID(5) {
 		if rapid.Bool().Draw(t, fmt.Sprintf("VMID %d is taken", 101+id)) {
 			w.vms[101+id] = stranger()
@@ -131,6 +132,7 @@ func (w *world) observe() plan.Machine {
 	if w.spec.Reservation.UUID != "" {
 		m.VM = w.look()
 		w.seeWalls(&m)
+		w.seeHA(&m)
 		m.SeedNode, m.SeedHost = w.seedHost()
 		w.lookForSeed(&m)
 		m.SeedStranded = !w.sharedSeed && m.VM.Presence == plan.PresenceOurs && string(m.VM.Node) != w.spec.Reservation.Node
@@ -227,6 +229,10 @@ func (w *world) request(action plan.Action) (*job, error) {
 		w.before = action.Before
 	case plan.EditFirewall:
 		return nil, w.editWalls(action)
+	case plan.RecordHA:
+		w.record = action.Record
+	case plan.EditHA:
+		return nil, w.editHA(action)
 	case plan.Follow:
 		w.follow(action)
 	case plan.RecordProviderID:

@@ -95,6 +95,14 @@ func (c *call) set(name, value string) *call {
 	return c
 }
 
+// setAll adds all parameters that are not empty.
+func (c *call) setAll(params map[string]string) *call {
+	for name, value := range params {
+		c.set(name, value)
+	}
+	return c
+}
+
 // target is the path with the query, for requests whose parameters travel there.
 func (c *call) target() string {
 	if len(c.params) == 0 || c.method == http.MethodPost || c.method == http.MethodPut {

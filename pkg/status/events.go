@@ -214,6 +214,7 @@ func (p MachinePass) trouble() (plan.Reason, bool) {
 		return decision.Reason, slices.Contains([]string{
 			plan.WaitingForCapacity, plan.VMIDRangeExhausted, plan.SecurityGroupMissing, plan.TaskFailedReason, plan.Locked,
 			plan.Protected, plan.TemplateInUse, plan.HighAvailabilityFailed, plan.HostDown,
+			plan.HighAvailabilityInvalid, plan.HighAvailabilityIgnored,
 		}, decision.Reason.Code)
 	case plan.Done:
 		return decision.Reason, decision.Reason.Code == plan.HighAvailabilityFailed

@@ -34,7 +34,7 @@ func MachineConditions() []string {
 	return []string{
 		clusterv1.ReadyCondition, v1beta1.AddressesReadyCondition, v1beta1.VirtualMachineReadyCondition,
 		v1beta1.BootstrapSeedRemovedCondition, clusterv1.DeletingCondition, v1beta1.ConfigurationUpToDateCondition,
-		v1beta1.FirewallUpToDateCondition,
+		v1beta1.FirewallUpToDateCondition, v1beta1.HighAvailabilityUpToDateCondition,
 	}
 }
 
@@ -53,6 +53,7 @@ func Machine(machine *v1beta1.ProxmoxMachine, pass MachinePass) error {
 	}
 	setDrift(machine, pass.Observed)
 	setFirewall(machine, pass)
+	setHighAvailability(machine, pass)
 	return summarize(machine, conditions.ForConditionTypes{
 		v1beta1.AddressesReadyCondition, v1beta1.VirtualMachineReadyCondition, clusterv1.DeletingCondition,
 	})

@@ -1,0 +1,253 @@
+package observe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/ha"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
+)
+
+// haFresh is how long what was read is good enough to change it, or to believe that it is as it is although the inventory
+// shows that the HA manager does not look after the VM. Nothing wrong is seen in it until the process ends, or the spec changes.
+const haFresh = time.Minute
+
+// highAvailabilityRecord reads what the HA manager was told of the VM before we changed that. An annotation that somebody
+// spoilt says that there is something of ours, made by us.
+func highAvailabilityRecord(machine *v1beta1.ProxmoxMachine) *ha.Record {
+	text, found := machine.Annotations[v1beta1.HighAvailabilityAnnotation]
+	if !found {
+		return nil
+	}
+	record := &ha.Record{}
+	if json.Unmarshal([]byte(text), record) != nil {
+		return &ha.Record{}
+	}
+	return record
+}
+
+// addHighAvailability adds what the HA manager is told of the VM. A machine that asks for nothing costs nothing. One that does
+// costs one request when it is first looked at, and others where it has a group or rules.
+func (o *Observer) addHighAvailability(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) error {
+	if machine.Deleting || !machine.HasHighAvailability() || machine.VM.Presence != plan.PresenceOurs {
+		return nil
+	}
+	if isMade := machine.Spec.ProviderID != "" || machine.Spec.PowerState == v1beta1.PowerStateStopped && vmconfig.HasSeed(machine.VM.Config); !isMade {
+		return nil
+	}
+	region, _ := regionOf(subject.ProxmoxCluster, proxmox.RegionName(machine.Spec.Reservation.Region))
+	sight := &haSight{Observer: o, pve: cluster, subject: subject, machine: machine, cluster: o.Ledger.PVE(region)}
+	err := sight.look(ctx)
+	if pve.ClassOf(err) != pve.Forbidden {
+		return err
+	}
+	reason := plan.Reason{Code: "Forbidden", Message: fmt.Sprintf(
+		"spec.highAvailability needs Sys.Audit and Sys.Console on / of Proxmox VE, and the credentials of region %s lack that: grant it, or leave highAvailability out (%v)",
+		machine.Spec.Reservation.Region, err)}
+	o.Memory.withHA(subject.uuid(), func(known *knownHA) { *known = sight.now(knownHA{trouble: reason}) })
+	machine.HighAvailability.Trouble = reason
+	return nil
+}
+
+// haSight is what the look at what the HA manager is told of one VM needs.
+type haSight struct {
+	*Observer
+	pve     *pve.Cluster
+	subject MachineSubject
+	machine *plan.Machine
+	cluster PVECluster
+}
+
+// now dates what is known.
+func (s *haSight) now(known knownHA) knownHA {
+	known.readAt, known.generation = s.Clock.Now(), s.subject.ProxmoxMachine.Generation
+	return known
+}
+
+// look reads what is not known, or may not be true any more, and what an edit needs to know.
+func (s *haSight) look(ctx context.Context) error {
+	for range mostLooks {
+		known := s.Memory.ha(s.subject.uuid())
+		isOld := s.Clock.Since(known.readAt) > haFresh || known.generation != s.subject.ProxmoxMachine.Generation
+		if known.trouble.Code != "" && !isOld {
+			s.machine.HighAvailability.Trouble = known.trouble
+			return nil
+		}
+		if known.state == nil || isOld && s.isUnwatched(*known.state) {
+			if err := s.read(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		s.machine.HighAvailability.Present = known.state
+		wanted := s.machine.HighAvailabilityWanted()
+		edit, isDue := s.due(wanted, *known.state)
+		if !isDue {
+			return nil
+		}
+		if isOld || wanted.NeedsRules() && known.state.Rules == nil || edit != nil && ha.IsBlind(edit) {
+			s.Memory.HighAvailabilityChanged(s.subject.uuid())
+			continue
+		}
+		return s.beforeEdits(ctx, *known.state)
+	}
+	s.machine.HighAvailability.Present = nil // somebody else changes it all the time
+	return nil
+}
+
+// due reports whether something is to be edited or written down, and gives the edit.
+func (s *haSight) due(wanted ha.Wanted, present ha.State) (ha.Edit, bool) {
+	edit, more := ha.Next(wanted, present)
+	_, unwritten := wanted.NextRecord(present)
+	return edit, more || unwritten || wanted.NeedsRules() && present.Rules == nil
+}
+
+// isUnwatched reports whether the inventory shows that the HA manager does not look after a VM that should be its.
+func (s *haSight) isUnwatched(present ha.State) bool {
+	vm := s.machine.VM
+	return present.Resource != nil && !present.IsIgnored() && vm.Listing != nil && vm.Listing.Running && vm.HAState == "" || present.IsIgnored()
+}
+
+// beforeEdits makes sure that the VM is ours, which Proxmox VE does not when a VMID is made an HA resource, and looks for what
+// the resource is to refer to.
+func (s *haSight) beforeEdits(ctx context.Context, present ha.State) error {
+	if s.machine.VM.Config == nil {
+		id := proxmox.VMID(s.machine.Spec.Reservation.VMID)
+		config, err := s.pve.VMConfig(ctx, pve.VMRef{Node: s.machine.VM.Node, ID: id})
+		if err != nil {
+			return fmt.Errorf("read the identity of VM %d before it is made an HA resource: %w", id, err)
+		}
+		if !vmconfig.Config(config.Values).BelongsTo(s.subject.uuid()) {
+			s.machine.VM = unknown(plan.Unobserved, "VM %d on %s does not carry the machine's identity any more: it is looked for again", id, s.machine.VM.Node)
+			return nil
+		}
+		s.machine.VM.Config, s.machine.VM.Digest = (&vmSight{Observer: s.Observer, subject: s.subject}).keep(config)
+	}
+	wanted := s.machine.HighAvailabilityWanted()
+	if !wanted.NeedsRelease() {
+		return nil
+	}
+	facts, err := s.facts(ctx)
+	if err == nil {
+		s.machine.HighAvailability.Problems = wanted.Problems(present, facts)
+	}
+	return err
+}
+
+// read reads the VM's HA resource, and the rules where they matter.
+func (s *haSight) read(ctx context.Context) error {
+	state := &ha.State{}
+	id := proxmox.VMID(s.machine.Spec.Reservation.VMID)
+	resource, err := s.pve.HAResource(ctx, id)
+	switch {
+	case pve.ClassOf(err) == pve.Missing:
+	case err != nil:
+		return err
+	default:
+		state.Resource, state.ResourceDigest = resource.Options, resource.Digest
+	}
+	if s.machine.HighAvailabilityWanted().NeedsRules() {
+		if err := s.readRules(ctx, state); err != nil {
+			return err
+		}
+	}
+	s.Memory.withHA(s.subject.uuid(), func(known *knownHA) { *known = s.now(knownHA{state: state}) })
+	return nil
+}
+
+// readRules reads the rules, where there is such a thing.
+func (s *haSight) readRules(ctx context.Context, state *ha.State) error {
+	state.Rules = map[string]ha.Rule{}
+	if facts, err := s.facts(ctx); err != nil || !facts.HasRules {
+		return err
+	}
+	rules, err := s.pve.HARules(ctx)
+	for name, rule := range rules.Rules {
+		state.Rules[name] = ha.Rule(rule)
+	}
+	state.RulesDigest = rules.Digest
+	return err
+}
+
+// factsTTL is how long what a Proxmox VE cluster has is believed, so that many machines cost few requests.
+const factsTTL = 10 * time.Second
+
+type haFacts struct {
+	until time.Time
+	ha.Facts
+}
+
+// facts asks for the release, which tells whether there are rules or groups, and for the groups.
+func (s *haSight) facts(ctx context.Context) (ha.Facts, error) {
+	if facts, known := s.Memory.facts(s.cluster); known {
+		return facts, nil
+	}
+	version, err := s.pve.Version(ctx)
+	if err != nil {
+		return ha.Facts{}, err
+	}
+	facts := ha.Facts{HasRules: version.AtLeast(9, 0)}
+	if !facts.HasRules {
+		if facts.Groups, err = s.pve.HAGroups(ctx); err != nil {
+			return ha.Facts{}, err
+		}
+	}
+	s.Memory.keepFacts(s.cluster, facts)
+	return facts, nil
+}
+
+func (m *Memory) facts(id PVECluster) (ha.Facts, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.haFacts[id]
+	return known.Facts, m.clock.Now().Before(known.until)
+}
+
+func (m *Memory) keepFacts(id PVECluster, facts ha.Facts) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.haFacts[id] = haFacts{until: m.clock.Now().Add(factsTTL), Facts: facts}
+}
+
+// knownHA is what is remembered of what the HA manager is told of a VM.
+type knownHA struct {
+	// state is nil when nothing is known.
+	state *ha.State
+	// trouble says why it could not be read.
+	trouble plan.Reason
+	readAt  time.Time
+	// generation is the machine's for which it was read: another spec may need to know more.
+	generation int64
+}
+
+func (m *Memory) withHA(uuid proxmox.SMBIOSUUID, do func(*knownHA)) {
+	m.with(uuid, func(r *recollection) { do(&r.ha) })
+}
+
+func (m *Memory) ha(uuid proxmox.SMBIOSUUID) (known knownHA) {
+	m.withHA(uuid, func(r *knownHA) { known = *r })
+	return known
+}
+
+// HighAvailabilityEdited says how the request for an edit ended, and enters one that was made into what is known.
+func (m *Memory) HighAvailabilityEdited(uuid proxmox.SMBIOSUUID, edit ha.Edit, err error) {
+	m.withHA(uuid, func(r *knownHA) {
+		if err != nil || r.state == nil {
+			*r = knownHA{}
+			return
+		}
+		after := edit.Apply(*r.state)
+		r.state = &after
+	})
+}
+
+// HighAvailabilityChanged forgets what the HA manager is told of the VM.
+func (m *Memory) HighAvailabilityChanged(uuid proxmox.SMBIOSUUID) {
+	m.withHA(uuid, func(r *knownHA) { *r = knownHA{} })
+}
