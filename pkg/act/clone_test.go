@@ -50,7 +50,7 @@ var place = plan.ClonePlace{PVE: "pve", Host: "pve1", PerHost: 1, PerStorage: 1}
 func TestNothingIsMadeForAReservationThatIsNotTheOneWritten(t *testing.T) {
 	actor, api, subject := cloner()
 	api.machine.Spec.Reservation.Node = "pve2"
-	for _, action := range []plan.Action{plan.UploadSeed{}, plan.Clone{Place: place}} {
+	for _, action := range []plan.Action{plan.UploadSeed{}, plan.Clone{Place: place}, plan.Create{Place: place}} {
 		if err := actor.prepare(t.Context(), subject, action); !errors.Is(err, observe.ErrBehind) {
 			t.Errorf("%T: error %v", action, err)
 		}

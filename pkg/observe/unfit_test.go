@@ -48,6 +48,25 @@ func TestAPlaceThatIsOfNoUseAnyMoreIsToldBeforeACloneFailsThere(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
+	made := &plan.Machine{}
+	made.Spec.Reservation = v1beta1.Reservation{Region: "home", Node: "pve2", SeedStorage: "nfs"}
+	made.Spec.Source.Image.Volume, made.Spec.Disks.Boot.Storage = "nfs:import/a.qcow2", "lvm"
+	if got := unfit(snapshot, made); got != "" {
+		t.Errorf("a VM without a template: %q", got)
+	}
+	made.Spec.Disks.Boot.Storage = "usb"
+	if got := unfit(snapshot, made); got != "storage usb of pve2 is not available, or takes no content \"images\" any more" {
+		t.Errorf("a VM without a template whose storage is gone: %q", got)
+	}
+	fromSnapshot := &plan.Machine{}
+	fromSnapshot.Spec.Reservation, fromSnapshot.Spec.Source.Template.Snapshot = with(func(r *v1beta1.Reservation) { r.SourceVMID = 9003 }), "v1"
+	if got := unfit(snapshot, fromSnapshot); got != "" {
+		t.Errorf("a snapshot of a VM: %q", got)
+	}
+	fromSnapshot.Spec.Reservation.SourceVMID = 9000
+	if got := unfit(snapshot, fromSnapshot); got != "VM 9000, whose snapshot v1 is cloned, is not on pve2 any more, or its token may not see it" {
+		t.Errorf("a snapshot of what is a template now: %q", got)
+	}
 	onLostHost := &plan.Machine{VM: plan.VM{Node: "pve1", Host: plan.HostOffline}}
 	onLostHost.Spec.Reservation = fine
 	if got := unfit(snapshot, onLostHost); got != "pve1 is offline" {

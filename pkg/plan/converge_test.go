@@ -47,6 +47,7 @@ func isRest(decision plan.Decision) bool {
 func TestAMachineConvergesToOneVMWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
+		w.drawSource()
 		decision := w.live()
 		if _, done := decision.(plan.Done); !done {
 			t.Fatalf("ended with %s", told(decision))
@@ -74,6 +75,7 @@ func TestAMachineConvergesToOneVMWhateverHappens(t *testing.T) {
 func TestADeletedMachineLeavesNothingWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
+		w.drawSource()
 		for range rapid.IntRange(0, 40).Draw(t, "rounds before the deletion") {
 			if do, acts := plan.MachineStep(w.observe()).(plan.Do); acts {
 				_ = w.do(do.Action)

@@ -20,6 +20,8 @@ type scenario struct {
 	see func(w *walk, m *plan.Machine)
 	// happens comes after a round, until it reports that it has done what it does.
 	happens func(w *walk) bool
+	// source changes what the VM is made from; nil for the template.
+	source change
 }
 
 // walk is one run of a scenario.
@@ -47,6 +49,9 @@ func (s scenario) run(seed int) []visit {
 	return rapid.Custom(func(t *rapid.T) []visit {
 		w := &walk{world: newWorld(t)}
 		w.trouble, w.groupless = 0, 0
+		if s.source != nil {
+			s.source.in(w.world)
+		}
 		for happened := false; w.round < lifeRounds && !w.gone; w.round++ {
 			w.step(s)
 			w.pass()
@@ -140,6 +145,18 @@ func lives() []scenario {
 		}},
 		{happens: (*walk).isTurnedOff}, // and from the beginning
 	}
+}
+
+// creates are the lives of machines without a template: what differs, until they run.
+func creates() []scenario {
+	var all []scenario
+	for _, source := range []change{fromImage, fromNetworkWithoutDisk} {
+		for _, life := range lives()[:4] {
+			life.source = source
+			all = append(all, life)
+		}
+	}
+	return all
 }
 
 func (w *walk) isTurnedOff() bool {

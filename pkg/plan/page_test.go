@@ -101,6 +101,10 @@ func chapters() []chapter {
 			func(v visit) bool { return !v.deleting && (v.reserved || v.code == plan.Placed) },
 		},
 		{
+			"A VM that is made without a template", "With an image it is imported and grown; one that boots from the network needs nothing more. All else is as above.", creates(),
+			func(v visit) bool { return !v.deleting && (v.reserved || v.code == plan.Placed) },
+		},
+		{
 			"Deletion", "It may begin in any phase. A task that is under way is waited for first.", deletions(),
 			func(v visit) bool { return v.deleting },
 		},

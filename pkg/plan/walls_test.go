@@ -40,6 +40,9 @@ func (w *world) drawWalls() {
 	}
 }
 
+// firewallOfNone is the firewall of a VM that has no template.
+func firewallOfNone() firewall.State { return firewall.State{} }
+
 func firewallSpec() v1beta1.Firewall {
 	return v1beta1.Firewall{
 		Enabled: ptr.To(true), PolicyIn: "DROP", IPFilter: ptr.To(true), SecurityGroups: []v1beta1.SecurityGroup{{Name: "nodes"}, {Name: "web", Device: "net0"}},

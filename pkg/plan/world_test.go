@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -38,6 +39,7 @@ type world struct {
 	failing map[proxmox.NodeName]string
 	leave   string
 	lateUploads
+	origin
 	// hampers is what keeps the VM from being worked on for now.
 	hampers
 	walls
@@ -80,8 +82,8 @@ var (
 func newWorld(t *rapid.T) *world {
 	w := &world{
 		t: t, spec: spec(), vms: map[proxmox.VMID]*guest{}, seeds: map[proxmox.NodeName]bool{}, failing: map[proxmox.NodeName]string{},
-		lateUploads: lateUploads{landing: map[proxmox.NodeName]int{}},
-		trouble:     rapid.IntRange(0, 12).Draw(t, "trouble"),
+		lateUploads: lateUploads{landing: map[proxmox.NodeName]int{}}, origin: origin{makes: plan.Cloning},
+		trouble: rapid.IntRange(0, 12).Draw(t, "trouble"),
 	}
 	for _, key := range []string{"scsi1", "virtio3"} {
 		if rapid.Bool().Draw(t, "the VM has a disk "+key) {
@@ -179,7 +181,7 @@ func (w *world) look() plan.VM {
 	case vm == nil:
 		return plan.VM{Presence: plan.PresenceAbsent}
 	case vm.making:
-		return plan.VM{Why: plan.Reason{Code: plan.Cloning, Message: "it is being made"}}
+		return plan.VM{Why: plan.Reason{Code: w.makes, Message: "it is being made"}}
 	case !vm.config.BelongsTo(proxmox.SMBIOSUUID(w.spec.Reservation.UUID)):
 		return plan.VM{Presence: plan.PresenceForeign, Node: vm.node}
 	}
@@ -249,6 +251,8 @@ func (w *world) request(action plan.Action) (*job, error) {
 		return w.deleteSeed(action.VM.Node), nil
 	case plan.Clone:
 		return w.clone(action)
+	case plan.Create:
+		return w.create(action)
 	case plan.Configure:
 		if action.Change.Allocates() {
 			vm := w.own(action.VM)
@@ -324,6 +328,9 @@ func (w *world) clone(action plan.Clone) (*job, error) {
 	if w.vms[action.VM.ID] != nil {
 		return nil, errRefused
 	}
+	if !w.spec.Source.UsesTemplate() {
+		w.t.Fatal("cloned a VM that has no template")
+	}
 	vm := &guest{node: action.VM.Node, making: true}
 	w.vms[action.VM.ID] = vm
 	return &job{kind: "qmclone", undo: func() { delete(w.vms, action.VM.ID) }, apply: func() error {
@@ -342,16 +349,23 @@ func (w *world) reconfigure(vm *guest, change vmconfig.Change) error {
 	if vmconfig.HasSeed(after) && !w.reachesSeed(vm) {
 		return errRefused
 	}
-	for key, value := range after {
-		if value == string(vmconfig.SeedVolume("local", proxmox.SMBIOSUUID(w.spec.Reservation.UUID)))+",media=cdrom" {
-			after[key] = value + ",size=40K"
-		}
-		if value == "local-lvm:5" {
-			after[key] = "local-lvm:vm-101-" + key + ",size=5G"
+	vm.config = w.kept(after)
+	return nil
+}
+
+// kept is a config as Proxmox VE keeps it: with the volumes that it made, and sizes.
+func (w *world) kept(config vmconfig.Config) vmconfig.Config {
+	for key, value := range config {
+		switch value {
+		case string(vmconfig.SeedVolume("local", proxmox.SMBIOSUUID(w.spec.Reservation.UUID))) + ",media=cdrom":
+			config[key] = value + ",size=40K"
+		case "local-lvm:5", "local-lvm:20":
+			config[key] = "local-lvm:vm-101-" + key + ",size=" + strings.TrimPrefix(value, "local-lvm:") + "G"
+		case "local-lvm:0,import-from=" + debian:
+			config[key] = "local-lvm:vm-101-" + key + ",size=3G"
 		}
 	}
-	vm.config = after
-	return nil
+	return config
 }
 
 func (w *world) start(ref plan.VirtualMachine) *job {
@@ -363,11 +377,14 @@ func (w *world) start(ref plan.VirtualMachine) *job {
 		w.t.Fatalf("started a VM without its firewall: %+v", vm.firewall)
 	}
 	if w.ha {
-		return w.askHA("hastart", func() { vm.running = true })
+		return w.askHA("hastart", func() { vm.running = w.findsDrives(vm) }) // it may have been moved since
 	}
 	return &job{kind: "qmstart", apply: func() error {
 		if vm.running {
 			return errors.New("VM 101 already running")
+		}
+		if !w.findsDrives(vm) {
+			return errRefused
 		}
 		vm.running = true
 		return nil
@@ -407,6 +424,9 @@ func (w *world) destroy(ref plan.VirtualMachine) *job {
 		return nil
 	}}
 }
+
+// findsDrives reports whether all that the VM's drives name is where it is: it does not start otherwise.
+func (w *world) findsDrives(vm *guest) bool { return !vmconfig.HasSeed(vm.config) || w.reachesSeed(vm) }
 
 // reachesSeed reports whether the seed is where a VM is.
 func (w *world) reachesSeed(vm *guest) bool { return w.seeds[w.storedOn(vm.node)] }
@@ -483,7 +503,7 @@ func (w *world) end(job *job) {
 		if err = errRefused; job.undo != nil {
 			job.undo()
 		}
-		if job.kind == "qmclone" && rapid.Bool().Draw(w.t, "the host is the cause") {
+		if plan.MakesVM(job.kind) && rapid.Bool().Draw(w.t, "the host is the cause") {
 			w.leave = "its storage is full"
 			w.failing[proxmox.NodeName(w.spec.Reservation.Node)] = "a VM could not be made here"
 		}

@@ -76,6 +76,9 @@ func reads() []request {
 			name: "current config", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.CurrentVMConfig(ctx, vm101) },
 			line: "GET /nodes/pve1/qemu/101/config?current=1", data: `{}`, want: pve.VMConfig{Values: map[string]string{}},
 		}, {
+			name: "config of a snapshot", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.SnapshotConfig(ctx, vm101, "v1") },
+			line: "GET /nodes/pve1/qemu/101/config?snapshot=v1", data: `{}`, want: pve.VMConfig{Values: map[string]string{}},
+		}, {
 			name: "status", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.VMStatus(ctx, vm101) },
 			line: "GET /nodes/pve1/qemu/101/status/current",
 			data: `{"status":"running","qmpstatus":"running","name":"w1","ha":{"managed":1},"pid":24774,"uptime":61,"tags":"a","lock":"backup"}`,
@@ -153,6 +156,12 @@ func writes() []request {
 			},
 			line: "POST /nodes/pve1/qemu/101/clone", data: `"` + upid + `"`, want: upid,
 			form: url.Values{"newid": {"1000000"}, "snapname": {"s1"}, "full": {"0"}},
+		}, {
+			name: "create", send: func(ctx context.Context, c *pve.Client) (any, error) {
+				return task(c.CreateVM(ctx, pve.CreateRequest{VM: vm101, Pool: "capi", Config: map[string]string{"scsi0": "local-lvm:0,import-from=nfs:import/a.qcow2", "tags": "a;b"}}))
+			},
+			line: "POST /nodes/pve1/qemu", data: `"` + upid + `"`, want: upid,
+			form: url.Values{"vmid": {"101"}, "pool": {"capi"}, "scsi0": {"local-lvm:0,import-from=nfs:import/a.qcow2"}, "tags": {"a;b"}},
 		}, {
 			name: "update config", send: func(ctx context.Context, c *pve.Client) (any, error) {
 				return nil, c.UpdateConfig(ctx, pve.ConfigUpdate{

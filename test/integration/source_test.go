@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
@@ -355,4 +356,24 @@ func TestRightsForAVMWithoutATemplate(t *testing.T) {
 			b.livesOnce(b.scoped("m1", edit))
 		})
 	}
+}
+
+// TestSourcesThatCannotBe are refused by the API server.
+func TestSourcesThatCannotBe(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	const source, found = "spec.source.template.", "find the template by one of name, tags and vmID"
+	d.refuses(func() client.Object { return d.validMachine() }, []refusal{
+		{"none", []edit{without("spec.source.template")}, "source"},
+		{"two", one("spec.source.image.volume", "local:import/a.qcow2"), "name one source: template, image or netboot"},
+		{"a template that is not named", []edit{without(source + "tags")}, found},
+		{"a template that is named twice", one(source+"vmID", int64(9000)), found},
+		{"a VMID below all", []edit{without(source + "tags"), set(source+"vmID", int64(99))}, "should be greater than or equal to 100"},
+		{"a linked clone onto another storage", one(source+"cloneMode", "Linked"), "storage needs cloneMode Full: a linked clone stays on the template's storage"},
+		{"a linked clone of a snapshot", []edit{without(source + "storage"), set(source+"cloneMode", "Linked"), set(source+"snapshot", "v1")}, "snapshot needs cloneMode Full: only templates, which have no snapshots, have linked clones"},
+		{"a snapshot of no name", one(source+"snapshot", "1st"), "snapshot in body should match"},
+		{"an image as a path", []edit{without("spec.source.template"), set("spec.source.image.volume", "/etc/passwd"), set("spec.disks.boot.storage", "local")}, "volume in body should match"},
+		{"an image with options", []edit{without("spec.source.template"), set("spec.source.image.volume", "local:import/a.qcow2,size=1G"), set("spec.disks.boot.storage", "local")}, "volume in body should match"},
+		{"half a template in a reservation", []edit{without("spec.reservation.sourceVMID")}, "sourceNode and sourceVMID are those of one template: a reservation has both, or none for a VM that is made without a template"},
+	})
 }

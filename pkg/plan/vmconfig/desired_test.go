@@ -1,6 +1,7 @@
 package vmconfig_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,4 +127,57 @@ func TestApplyLeavesWhatItWasGiven(t *testing.T) {
 	if diff := cmp.Diff(vmconfig.Config{"a": "1"}, vmconfig.Change{Set: map[string]string{"a": "1"}}.Apply(nil)); diff != "" {
 		t.Errorf("a change of nothing (-want +got):\n%s", diff)
 	}
+}
+
+func TestAVMWithoutATemplateHasWhatTheGUIOffers(t *testing.T) {
+	netboot := v1beta1.VirtualMachineSource{Netboot: v1beta1.NetbootSource{Device: "net0"}}
+	cases := []struct {
+		name string
+		spec v1beta1.ProxmoxMachineSpec
+		want vmconfig.Config
+	}{
+		{"of nothing", v1beta1.ProxmoxMachineSpec{Source: netboot}, vmconfig.Config{"cpu": "x86-64-v2-AES", "ostype": "l26", "scsihw": "virtio-scsi-single", "boot": "order=net0"}},
+		{
+			"but for what is asked", v1beta1.ProxmoxMachineSpec{
+				Source: netboot, CPU: v1beta1.CPU{Type: "host"}, Options: v1beta1.Options{OSType: "other"}, Hardware: v1beta1.Hardware{SCSIController: "lsi"},
+			},
+			vmconfig.Config{"cpu": "host", "ostype": "other", "scsihw": "lsi", "boot": "order=net0"},
+		},
+		{"with flags", v1beta1.ProxmoxMachineSpec{Source: netboot, CPU: v1beta1.CPU{Flags: []string{"+aes"}}}, vmconfig.Config{"cpu": "x86-64-v2-AES,flags=+aes", "ostype": "l26", "scsihw": "virtio-scsi-single", "boot": "order=net0"}},
+		{"no CPU of x86 on aarch64", v1beta1.ProxmoxMachineSpec{Source: netboot, Hardware: v1beta1.Hardware{MachineType: "virt"}}, vmconfig.Config{"cpu": "", "machine": "virt", "ostype": "l26", "scsihw": "virtio-scsi-single", "boot": "order=net0"}},
+		{
+			"a new disk first", v1beta1.ProxmoxMachineSpec{Source: netboot, Disks: v1beta1.Disks{Boot: v1beta1.BootDisk{Storage: "ceph", SizeGiB: 8, Format: "raw"}}},
+			vmconfig.Config{"scsi0": "ceph:8,format=raw", "boot": "order=scsi0;net0"},
+		},
+		{
+			"or an imported one", v1beta1.ProxmoxMachineSpec{
+				Source: v1beta1.VirtualMachineSource{Image: v1beta1.ImageSource{Volume: "nfs:import/a.qcow2"}}, Disks: v1beta1.Disks{Boot: v1beta1.BootDisk{Name: "virtio1", Storage: "ceph", SizeGiB: 8}},
+			},
+			vmconfig.Config{"virtio1": "ceph:0,import-from=nfs:import/a.qcow2", "boot": "order=virtio1"},
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			config := vmconfig.Desired{UUID: uuid, Machine: "m1", Spec: c.spec}.New()
+			for key, want := range c.want {
+				if config[key] != want {
+					t.Errorf("%s: %q, want %q", key, config[key], want)
+				}
+			}
+			if again := vmconfig.Compare(vmconfig.Desired{UUID: uuid, Machine: "m1", Spec: c.spec}, withDisksMade(config)); !again.Change.Empty() {
+				t.Errorf("what is made is changed again: %+v", again.Change)
+			}
+		})
+	}
+}
+
+// withDisksMade is a config with the disks that Proxmox VE made for it.
+func withDisksMade(config vmconfig.Config) vmconfig.Config {
+	made := maps.Clone(config)
+	for _, key := range []string{"scsi0", "virtio1"} {
+		if made[key] != "" {
+			made[key] = "ceph:vm-101-disk-0,size=2G"
+		}
+	}
+	return made
 }
