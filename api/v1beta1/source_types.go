@@ -99,7 +99,7 @@ type TemplateSource struct {
 // ImageSource is a disk image on a storage, which is imported as the boot disk of a new VM.
 type ImageSource struct {
 	// volume is the image, as Proxmox VE names it: `<storage>:import/<file>` for an image of the content type `import` (qcow2,
-	// raw or vmdk, or a disk in an OVA), or the disk of another VM or template. The VM is made on a node that the image is on:
+	// raw or vmdk), or the disk of another VM or template. The VM is made on a node that the image is on:
 	// with local storage keep a copy on each, or use shared storage. disks.boot says where the boot disk goes and how large it
 	// gets.
 	// +required

@@ -52,17 +52,40 @@ func (f *imageFinder) look(ctx context.Context, node proxmox.NodeName) (string, 
 	case !storage.Holds(content):
 		return fmt.Sprintf("storage %s does not have the content type %s of image %s: add it there (Datacenter, Storage), or name an image on another storage", id, content, f.image), nil
 	}
-	volumes, err := f.images(ctx, storage, content)
-	switch {
-	case err != nil && wasRefused(err):
-		return fmt.Sprintf("storage %s does not tell whether image %s is on it: %v", id, f.image, err), nil
-	case err != nil:
-		return "", err
-	case slices.ContainsFunc(volumes, f.isIn):
-		return "", nil
+	refusal, err := f.lookAt(ctx, storage)
+	if err != nil && wasRefused(err) {
+		return fmt.Sprintf("it cannot be seen whether image %s is on storage %s of %s: %v", f.image, id, node, err), nil
 	}
-	return fmt.Sprintf("image %s is not on storage %s of %s, or the token may not use it (%s): put it there, or correct source.image.volume",
-		f.image, id, node, f.privileges()), nil
+	return refusal, err
+}
+
+// lookAt looks for the image on a storage of its kind.
+func (f *imageFinder) lookAt(ctx context.Context, storage pve.Storage) (string, error) {
+	if owner := vmconfig.Owner(f.image); owner != 0 {
+		return f.lookInto(ctx, owner, storage)
+	}
+	volumes, err := f.images(ctx, storage, f.content())
+	if err != nil || slices.Contains(volumes, f.image) {
+		return "", err
+	}
+	return fmt.Sprintf("image %s is not on storage %s of %s, or the token may not use it (Datastore.AllocateSpace or Datastore.Audit on the storage): put it there, or correct source.image.volume",
+		f.image, storage.ID, storage.Node), nil
+}
+
+// lookInto looks for the image among the disks of its VM, whose rights are what it takes to import it.
+func (f *imageFinder) lookInto(ctx context.Context, owner proxmox.VMID, storage pve.Storage) (string, error) {
+	vm, listed := f.snapshot.VM(owner)
+	switch {
+	case !listed:
+		return fmt.Sprintf("there is no VM %d, which image %s is a disk of, or the token may not see it (VM.Audit and VM.Clone): correct source.image.volume", owner, f.image), nil
+	case vm.Node != storage.Node && !storage.Shared:
+		return fmt.Sprintf("image %s is a disk of VM %d on %s, and storage %s is not shared: it can be imported there alone", f.image, owner, vm.Node, storage.ID), nil
+	}
+	config, err := f.template(ctx, f.pve, place{cluster: f.id, ref: vm.Ref()})
+	if err != nil || config.Names(f.image) {
+		return "", err
+	}
+	return fmt.Sprintf("VM %d of %s has no disk %s: correct source.image.volume", owner, vm.Node, f.image), nil
 }
 
 // content is the content type that storages have images of this kind under.
@@ -71,19 +94,6 @@ func (f *imageFinder) content() string {
 		return "import"
 	}
 	return "images"
-}
-
-// privileges are what it takes to see the image, and to import it.
-func (f *imageFinder) privileges() string {
-	if f.content() == "import" {
-		return "Datastore.AllocateSpace or Datastore.Audit on the storage"
-	}
-	return "Datastore.Audit on the storage and VM.Config.Disk on its VM"
-}
-
-// isIn reports whether a volume is the image, or the archive that it is in.
-func (f *imageFinder) isIn(volume proxmox.VolumeID) bool {
-	return f.image == volume || strings.HasPrefix(string(f.image), string(volume)+"/")
 }
 
 // imagesTTL is how long a list of images is believed.

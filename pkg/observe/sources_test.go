@@ -171,30 +171,32 @@ func TestOnlyTemplatesOfTheNodesAreNotRead(t *testing.T) {
 
 func TestWhereAnImageIs(t *testing.T) {
 	given := answers{
-		"/nodes/pve1/storage/nfs/content?content=import": []map[string]any{{"volid": "nfs:import/debian.qcow2"}, {"volid": "nfs:import/appliance.ova"}},
-		"/nodes/pve1/storage/lvm/content?content=images": []map[string]any{{"volid": "lvm:base-9001-disk-0"}},
-		"/nodes/pve2/storage/lvm/content?content=images": []map[string]any{{"volid": "lvm:vm-1-disk-0"}},
-	}
-	absent := func(image, node, privileges string) string {
-		return fmt.Sprintf("image %s is not on storage %s of %s, or the token may not use it (%s): put it there, or correct source.image.volume",
-			image, strings.Split(image, ":")[0], node, privileges)
+		"/nodes/pve1/storage/nfs/content?content=import":   []map[string]any{{"volid": "nfs:import/debian.qcow2"}},
+		"/nodes/pve1/storage/local/content?content=import": []map[string]any{{"volid": "local:import/a.raw"}},
+		"/nodes/pve2/storage/local/content?content=import": []map[string]any{},
+		"/nodes/pve1/qemu/9001/config":                     map[string]any{"scsi0": "lvm:base-9001-disk-0,size=3G", "unused0": "nfs:9001/vm-9001-disk-1.qcow2"},
 	}
 	const (
-		far        = "storage nfs of image nfs:import/debian.qcow2 is not there, or cannot be seen (Datastore.Audit): keep the image on a storage that each host has"
-		onStorage  = "Datastore.AllocateSpace or Datastore.Audit on the storage"
-		onStorages = "Datastore.Audit on the storage and VM.Config.Disk on its VM"
-		noImport   = "storage isos does not have the content type import of image isos:import/a.qcow2: add it there (Datacenter, Storage), or name an image on another storage"
+		far      = "storage nfs of image nfs:import/debian.qcow2 is not there, or cannot be seen (Datastore.Audit): keep the image on a storage that each host has"
+		absent   = "image %s is not on storage %s of %s, or the token may not use it (Datastore.AllocateSpace or Datastore.Audit on the storage): put it there, or correct source.image.volume"
+		noImport = "storage isos does not have the content type import of image isos:import/a.qcow2: add it there (Datacenter, Storage), or name an image on another storage"
+		only     = "image lvm:base-9001-disk-0 is a disk of VM 9001 on pve1, and storage lvm is not shared: it can be imported there alone"
+		none     = "VM 9001 of pve1 has no disk nfs:9001/vm-9001-disk-2.qcow2: correct source.image.volume"
+		noVM     = "there is no VM 77, which image lvm:vm-77-disk-0 is a disk of, or the token may not see it (VM.Audit and VM.Clone): correct source.image.volume"
 	)
 	cases := []struct{ image, pve1, pve2, pve3 string }{
 		{"nfs:import/debian.qcow2", "", "", far},
-		{"nfs:import/appliance.ova/disk1.vmdk", "", "", strings.ReplaceAll(far, "debian.qcow2", "appliance.ova/disk1.vmdk")},
-		{"nfs:import/none.qcow2", absent("nfs:import/none.qcow2", "pve1", onStorage), absent("nfs:import/none.qcow2", "pve2", onStorage), strings.ReplaceAll(far, "debian", "none")},
-		{"lvm:base-9001-disk-0", "", absent("lvm:base-9001-disk-0", "pve2", onStorages), "storage lvm does not tell whether image lvm:base-9001-disk-0 is on it: "},
+		{"nfs:import/none.qcow2", fmt.Sprintf(absent, "nfs:import/none.qcow2", "nfs", "pve1"), fmt.Sprintf(absent, "nfs:import/none.qcow2", "nfs", "pve2"), strings.ReplaceAll(far, "debian", "none")},
+		{"local:import/a.raw", "", fmt.Sprintf(absent, "local:import/a.raw", "local", "pve2"), "it cannot be seen whether image local:import/a.raw is on storage local of pve3: "},
+		{"lvm:base-9001-disk-0", "", only, only},
+		{"nfs:9001/vm-9001-disk-1.qcow2", "", "", strings.ReplaceAll(far, "import/debian.qcow2", "9001/vm-9001-disk-1.qcow2")},
+		{"nfs:9001/vm-9001-disk-2.qcow2", none, none, strings.ReplaceAll(far, "import/debian.qcow2", "9001/vm-9001-disk-2.qcow2")},
+		{"lvm:vm-77-disk-0", noVM, noVM, noVM},
 		{"isos:import/a.qcow2", noImport, noImport, noImport},
 	}
 	for _, c := range cases {
 		t.Run(c.image, func(t *testing.T) {
-			s, asked := sight(t, hosts(), given)
+			s, asked := sight(t, hosts(guest(9001, "pve1", "a", "", 1)), given)
 			source := v1beta1.VirtualMachineSource{Image: v1beta1.ImageSource{Volume: c.image}}
 			want := map[proxmox.NodeName]string{"pve1": c.pve1, "pve2": c.pve2, "pve3": c.pve3}
 			for node, is := range choices(t, s, source) {
@@ -203,7 +205,7 @@ func TestWhereAnImageIs(t *testing.T) {
 				}
 			}
 			before := asked.Load()
-			if choices(t, s, source); strings.HasPrefix(c.image, "nfs") && (before != 1 || asked.Load() != 1) {
+			if choices(t, s, source); strings.HasPrefix(c.image, "nfs:import") && (before != 1 || asked.Load() != 1) {
 				t.Errorf("a shared storage was listed %d times, and %d times more", before, asked.Load()-before)
 			}
 		})

@@ -253,6 +253,12 @@ func TestASourceThatIsNotThereIsToldBeforeAnythingIsWritten(t *testing.T) {
 			"pve1: image shared:import/none.qcow2 is not on storage shared of pve1, or the token may not use it", "put it there, or correct source.image.volume", "pve3: ",
 		}},
 		{"an image on a storage that takes none", image("isos:import/x.qcow2", disk), []string{"storage isos does not have the content type import of image isos:import/x.qcow2: add it there"}},
+		{"the disk of a VM that is not there", image("local-lvm:vm-77-disk-0", disk), []string{"there is no VM 77, which image local-lvm:vm-77-disk-0 is a disk of", "VM.Audit and VM.Clone"}},
+		{"the disk of a VM on another host", func(m *v1beta1.ProxmoxMachine) {
+			image("local-lvm:base-9101-disk-0", disk)(m)
+			at("pve1")(m)
+		}, []string{"pve1: image local-lvm:base-9101-disk-0 is a disk of VM 9101 on pve2, and storage local-lvm is not shared: it can be imported there alone"}},
+		{"a disk that its VM does not have", image("local-lvm:base-9101-disk-7", disk), []string{"pve2: VM 9101 of pve2 has no disk local-lvm:base-9101-disk-7: correct source.image.volume"}},
 		{"an image on no storage", image("nowhere:import/x.qcow2", disk), []string{"storage nowhere of image nowhere:import/x.qcow2 is not there, or cannot be seen (Datastore.Audit)"}},
 		{"an image on another host", func(m *v1beta1.ProxmoxMachine) {
 			image("far:import/far.qcow2", disk)(m)
@@ -344,8 +350,9 @@ func TestAVMThatIsBeingMadeIsWaitedFor(t *testing.T) {
 func TestRightsForAVMWithoutATemplate(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(*v1beta1.ProxmoxMachine){
-		"image":   image("local:import/debian-13.qcow2", v1beta1.BootDisk{Storage: "local-lvm", SizeGiB: 20}),
-		"netboot": netboot("net0", v1beta1.BootDisk{Storage: "local-lvm", SizeGiB: 20}),
+		"image":              image("local:import/debian-13.qcow2", v1beta1.BootDisk{Storage: "local-lvm", SizeGiB: 20}),
+		"netboot":            netboot("net0", v1beta1.BootDisk{Storage: "local-lvm", SizeGiB: 20}),
+		"disk of a template": image("local-lvm:base-9001-disk-0", v1beta1.BootDisk{Storage: "local-lvm"}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -146,6 +146,9 @@ func (s *simulation) drawSpec() v1beta1.ProxmoxMachineSpec {
 	} else if s.random.IntN(3) == 0 {
 		spec.Source.Template.Storage = "shared"
 	}
+	if s.random.IntN(4) == 0 {
+		s.drawCreate(&spec)
+	}
 	if s.random.IntN(2) == 0 {
 		spec.Pool = "capi"
 	}
@@ -153,6 +156,22 @@ func (s *simulation) drawSpec() v1beta1.ProxmoxMachineSpec {
 		spec.Network.Devices = append(spec.Network.Devices, v1beta1.NetworkDevice{Name: "net1", Bridge: "vmbr0", Model: "virtio", IPv4: address})
 	}
 	return spec
+}
+
+// imageName is an image that is on each host.
+const imageName = "local:import/debian.qcow2"
+
+// drawCreate has the VM be made without a template.
+func (s *simulation) drawCreate(spec *v1beta1.ProxmoxMachineSpec) {
+	spec.Disks.Boot.Storage, spec.Disks.Boot.SizeGiB = []string{"local-lvm", "shared"}[s.random.IntN(2)], 1+s.random.Int32N(10)
+	switch s.random.IntN(3) {
+	case 0:
+		spec.Source = v1beta1.VirtualMachineSource{Netboot: v1beta1.NetbootSource{Device: "net0"}}
+	case 1:
+		spec.Source, spec.Disks.Boot = v1beta1.VirtualMachineSource{Netboot: v1beta1.NetbootSource{Device: "net0"}}, v1beta1.BootDisk{}
+	default:
+		spec.Source = v1beta1.VirtualMachineSource{Image: v1beta1.ImageSource{Volume: imageName}}
+	}
 }
 
 // syncMachine does what Cluster API's core and the bootstrap provider would do for a Machine now.

@@ -40,6 +40,9 @@ func (s *simulation) furnish() error {
 		s.sentinels[vm.VMID] = s.looks(vm.VMID)
 	}
 	s.must(s.world.AddVolume(pvesim.VolumeSpec{ID: "local:iso/capve-" + foreignUUID + ".iso", Node: "pve1", Size: 1 << 20}))
+	for n := range s.setting.nodes {
+		s.must(s.world.AddVolume(pvesim.VolumeSpec{ID: imageName, Node: proxmox.NodeName(fmt.Sprintf("pve%d", n+1)), Size: 3 << 30}))
+	}
 	s.foreignVolumes = s.volumesOf(foreignUUID)
 	s.must(s.api.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: credentialsName}, Data: s.credentials()}))
 	owner := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: clusterName}, Spec: clusterv1.ClusterSpec{

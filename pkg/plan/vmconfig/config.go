@@ -1,6 +1,7 @@
 package vmconfig
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,6 +117,30 @@ func (c Config) DiskVolumes() map[string]proxmox.VolumeID {
 func Storage(volume proxmox.VolumeID) proxmox.StorageID {
 	storage, _, _ := strings.Cut(string(volume), ":")
 	return proxmox.StorageID(storage)
+}
+
+// Owner returns the VM that a disk image is named after; 0 for other volumes.
+func Owner(volume proxmox.VolumeID) proxmox.VMID {
+	parts := strings.SplitN(path.Base(strings.ReplaceAll(string(volume), ":", "/")), "-", 3) //nolint:mnd // vm-101-disk-0
+	if len(parts) < 3 || parts[0] != "vm" && parts[0] != "base" {
+		return 0
+	}
+	number, err := strconv.ParseInt(parts[1], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return proxmox.VMID(number)
+}
+
+// Names reports whether a drive of the VM has the volume, or had it: a disk that is not used any more.
+func (c Config) Names(volume proxmox.VolumeID) bool {
+	for key, value := range c {
+		isDrive := isDriveKey(key) || isIndexed(key, "unused", "efidisk", "tpmstate")
+		if isDrive && volumeOf(value) == string(volume) {
+			return true
+		}
+	}
+	return false
 }
 
 func volumeOf(drive string) string {

@@ -172,3 +172,20 @@ func TestOnlyASeedOfOursIsASeed(t *testing.T) {
 		})
 	}
 }
+
+func TestWhoseDiskAnImageIs(t *testing.T) {
+	for volume, want := range map[proxmox.VolumeID]proxmox.VMID{
+		"local-lvm:vm-101-disk-0": 101, "lvm:base-9000-disk-1": 9000, "nfs:9000/base-9000-disk-0.qcow2/101/vm-101-disk-0.qcow2": 101, "rbd:base-9000-disk-0/vm-102-disk-0": 102,
+		"local:import/debian.qcow2": 0, "local:import/vm.qcow2": 0, "lvm:vm-x-disk-0": 0, "lvm:subvol-101-disk-0": 0, "": 0, "lvm:vm-99999999999-disk-0": 0,
+	} {
+		if got := vmconfig.Owner(volume); got != want {
+			t.Errorf("%s: %d, want %d", volume, got, want)
+		}
+	}
+	config := vmconfig.Config{"scsi0": "lvm:vm-101-disk-0,size=3G", "unused3": "lvm:vm-101-disk-1", "description": "lvm:vm-101-disk-2", "ide2": "none,media=cdrom"}
+	for volume, want := range map[proxmox.VolumeID]bool{"lvm:vm-101-disk-0": true, "lvm:vm-101-disk-1": true, "lvm:vm-101-disk-2": false} {
+		if got := config.Names(volume); got != want {
+			t.Errorf("names %s: %t", volume, got)
+		}
+	}
+}
