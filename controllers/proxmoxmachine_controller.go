@@ -61,6 +61,9 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	if err != nil || subject.Machine == nil && machine.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, err // without its owner nothing may be written yet
 	}
+	if isMoved(subject.Cluster, machine) {
+		return leave(ctx, r.Client, subject.Cluster, machine)
+	}
 	ctx, _, err = capilog.AddOwners(ctx, r.Client, machine)
 	if err != nil {
 		return ctrl.Result{}, err

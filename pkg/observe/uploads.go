@@ -135,6 +135,9 @@ func seedVolume(ctx context.Context, cluster *pve.Cluster, machine *plan.Machine
 	reservation := machine.Spec.Reservation
 	storage := proxmox.StorageID(reservation.SeedStorage)
 	volumes, err := cluster.StorageContent(ctx, machine.SeedNode, storage, "iso")
+	if pve.IsNoStorage(err) {
+		return plan.SeedAbsent, nil
+	}
 	if err != nil {
 		return plan.SeedNotLookedAt, err
 	}

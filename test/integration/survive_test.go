@@ -203,6 +203,26 @@ func (b *bench) holdsItsAddress(machine *v1beta1.ProxmoxMachine) {
 	}, patience, poll).Should(Succeed())
 }
 
+// TestAMoveLeavesTheVMAlone deletes a machine and its Cluster as `clusterctl move` does on the side that it moved from, with our
+// finalizer back in between.
+func TestAMoveLeavesTheVMAlone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provisioned(b.cluster("c1"))
+	machine := b.machine("c1", "m1")
+	b.settled(machine)
+	before, sent := b.vmOf(machine), len(b.requests())
+	b.change(machine, func() {
+		machine.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}
+	})
+	b.Expect(b.client.Delete(b.ctx, &clusterv1.Cluster{ObjectMeta: b.meta("c1")})).To(Succeed())
+	b.begin(machine)
+	b.gone(machine)
+	b.polled(2)
+	b.Expect(writes(b.requests()[sent:])).To(BeEmpty())
+	b.Expect(b.vmOf(machine)).To(Equal(before))
+}
+
 // TestManagerRestartsAtEachStepOfADeletion stops the controllers at each step of a machine's end.
 func TestManagerRestartsAtEachStepOfADeletion(t *testing.T) {
 	t.Parallel()
