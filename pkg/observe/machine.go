@@ -114,6 +114,9 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 		machine.VM, err = o.vm(ctx, cluster, subject, machine.Task)
 	}
 	if err == nil {
+		err = o.believed(ctx, cluster, subject, machine.VM)
+	}
+	if err == nil {
 		err = o.addSeed(ctx, cluster, subject, machine)
 	}
 	if err == nil {

@@ -97,6 +97,8 @@ type Candidates struct {
 	FreeVMIDs map[proxmox.RegionName]proxmox.VMID
 	// VMIDs holds the range that the free one was looked for in, by region.
 	VMIDs map[proxmox.RegionName]VMIDs
+	// Authorities are the root CAs of the Proxmox VE clusters of the regions.
+	Authorities map[proxmox.RegionName]string
 	// LedgerVersion is the state of the reservations.
 	LedgerVersion int64
 	// Unavailable says why the hosts of a region are not among Hosts.
