@@ -419,7 +419,7 @@ func (w *world) pass() {
 	}
 	if w.happens("the status is wiped") {
 		w.task, w.status.seedRemoved, w.leave = plan.Task{}, false, ""
-		w.uploaded, w.doubt, w.unsure, w.several = true, lateRounds, true, false // by a new process that is not told of anything
+		w.uploaded, w.doubt, w.unsure, w.several = true, lateRounds, true, true // by a new process that is not told of anything
 	}
 	switch id := proxmox.VMID(w.spec.Reservation.VMID); {
 	case reserved == nil && id != 0 && w.spec.ProviderID == "" && w.happens("somebody else takes the VMID"):

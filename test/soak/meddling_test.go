@@ -137,7 +137,7 @@ func (s *simulation) spring(t *ticket) {
 		return
 	}
 	vms := s.vmsOf(m)
-	if len(vms) != 1 || vms[0].Status != "stopped" || vms[0].Lock != "" || s.isHalf(vms[0]) {
+	if len(vms) != 1 || vms[0].Status != "stopped" || vms[0].Lock != "" || s.isHalf(vms[0]) || s.frozen[vms[0].Node] > 0 {
 		return
 	}
 	taken := s.reconfigure(vms[0], url.Values{"description": {"mine"}, "name": {"other"}, "smbios1": {"uuid=" + s.newUUID()}, "delete": {"tags"}})
