@@ -153,7 +153,7 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 		switch decision := pass.Decision.(type) {
 		case plan.Do:
 			more, err := r.do(ctx, subject, decision, pass)
-			if errors.Is(err, observe.ErrBehind) {
+			if errors.Is(err, observe.ErrBehind) || apierrors.IsConflict(err) { // an address that its provider has just changed
 				return ctrl.Result{RequeueAfter: tryAgain}, nil
 			}
 			if err != nil {
