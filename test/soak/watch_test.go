@@ -170,9 +170,20 @@ func (s *simulation) unsettled() []string {
 	found = append(found, s.leftVMs()...)
 	found = append(found, s.leftVolumes()...)
 	for _, finding := range s.world.Findings() {
-		found = append(found, string(finding.Kind)+": "+finding.Text)
+		if !s.isOfAnothers(finding) {
+			found = append(found, string(finding.Kind)+": "+finding.Text)
+		}
 	}
 	return found
+}
+
+// isOfAnothers tells of two VMs with one address whether one of them is another's: who takes over a VM has to see to that.
+func (s *simulation) isOfAnothers(finding pvesim.Finding) bool {
+	if finding.Kind != pvesim.SharedAddress {
+		return false
+	}
+	named := strings.Fields(finding.Text)
+	return slices.ContainsFunc(slices.Collect(maps.Keys(s.sentinels)), func(id proxmox.VMID) bool { return slices.Contains(named, id.String()) })
 }
 
 func (s *simulation) unsettledMachine(m *machine) string {
