@@ -45,6 +45,9 @@ func (o *Observer) known(subject MachineSubject) plan.Machine {
 		HostGone:   proxmox.NodeName(object.Annotations[v1beta1.HostGoneAnnotation]),
 		RegionGone: proxmox.RegionName(object.Annotations[v1beta1.RegionGoneAnnotation]),
 	}
+	if machine.Deleting && object.Spec.Reservation.UUID != "" {
+		machine.Unanswered = o.Memory.unansweredOf(subject.uuid(), object.DeletionTimestamp.Time)
+	}
 	if subject.Machine != nil {
 		machine.ControlPlane = util.IsControlPlaneMachine(subject.Machine)
 		machine.FailureDomain = subject.Machine.Spec.FailureDomain

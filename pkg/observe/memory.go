@@ -57,7 +57,8 @@ type recollection struct {
 	failedClone   proxmox.UPID
 	cloneFailures int
 	// leave says why the VM should go to another host.
-	leave string
+	leave      string
+	unanswered unanswered
 	// withdrawn says that the seed was deleted from the host that is left.
 	withdrawn bool
 	uploads   uploads
