@@ -34,6 +34,9 @@ func (o *Observer) vm(ctx context.Context, cluster *pve.Cluster, subject Machine
 		return plan.VM{}, nil // a task holds the VM; the plan waits for it
 	}
 	vm, err := sight.look(ctx)
+	if err == nil {
+		vm, err = sight.unlessElsewhere(ctx, vm)
+	}
 	vm.Listing, vm.HAState = sight.listing(), sight.entry.HAState
 	if vm.Power == plan.PowerRunning && (vm.Listing == nil || !vm.Listing.Running) {
 		vm.LookAgain = inventoryLag + pve.DefaultPollInterval

@@ -189,6 +189,36 @@ func TestRestoreOfABackup(t *testing.T) {
 	}
 }
 
+// TestARestoredReservationNamesAnotherVMID restores a backup from before the machine moved to the VMID that its VM has.
+func TestARestoredReservationNamesAnotherVMID(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	cluster := b.cluster("c1")
+	b.provisioned(cluster)
+	machine := b.machine("c1", "m1")
+	b.settled(machine)
+	b.stop()
+	vm, kept := b.vmOf(machine), b.backUp()
+	b.lose(b.backUp())
+	for i := range kept {
+		if kept[i].GetKind() == "ProxmoxMachine" {
+			unstructured.RemoveNestedField(kept[i].Object, "spec", "providerID")
+			b.Expect(unstructured.SetNestedField(kept[i].Object, int64(vm.VMID)+50, "spec", "reservation", "vmID")).To(Succeed())
+		}
+	}
+	b.restore(kept, restoring{})
+	b.startControllers()
+	b.adopt(cluster, &clusterv1.Cluster{ObjectMeta: b.meta("c1")}, "Cluster")
+	b.adopt(machine, &clusterv1.Machine{ObjectMeta: b.meta("m1")}, "Machine")
+	b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, plan.Unobserved, "has this machine's identity", "remove VM "+vm.VMID.String())
+	b.Expect(b.pveVMs()).To(ConsistOf(vm), "there is no second one")
+	b.begin(machine)
+	b.waits(machine, plan.Unobserved, "has this machine's identity")
+	b.removeVM(vm)
+	b.gone(machine)
+	b.leavesNothing()
+}
+
 // holdsItsAddress waits until the claim of a machine's address is the machine's, and nobody else's.
 func (b *bench) holdsItsAddress(machine *v1beta1.ProxmoxMachine) {
 	b.t.Helper()
