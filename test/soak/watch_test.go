@@ -31,13 +31,13 @@ func (s *simulation) addSentinel(spec pvesim.VMSpec) {
 	s.sentinels[spec.VMID] = s.looks(spec.VMID)
 }
 
-// looks is all of a VM but whether it runs, which hosts that go down change, and what the HA manager knew of the VMID.
+// looks is all of a VM but whether and where it runs, which hosts that go down and the HA manager change, and what that knew of the VMID.
 func (s *simulation) looks(id proxmox.VMID) string {
 	vm, there := s.world.VM(id)
 	if !there {
 		return "gone"
 	}
-	vm.Status, vm.HAState = "", ""
+	vm.Status, vm.HAState, vm.Node = "", "", ""
 	var volumes []pvesim.Volume
 	for _, volume := range s.world.Volumes() {
 		if volume.VMID == id {
