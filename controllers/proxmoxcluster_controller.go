@@ -44,7 +44,7 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 		return ctrl.Result{}, fmt.Errorf("get the Cluster that owns ProxmoxCluster %s: %w", cluster.Name, err)
 	}
 	unowned := owner == nil && cluster.DeletionTimestamp.IsZero() // nothing may be written yet
-	if unowned || annotations.IsExternallyManaged(cluster) {
+	if unowned || annotations.IsExternallyManaged(cluster) || owner != nil && isMoved(owner, cluster) {
 		return ctrl.Result{}, nil
 	}
 	if _, err := finalizers.EnsureFinalizer(ctx, r.Client, cluster, v1beta1.ClusterFinalizer); err != nil {

@@ -61,6 +61,9 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	if err != nil || subject.Machine == nil && machine.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, err // without its owner nothing may be written yet
 	}
+	if isMoved(subject.Cluster, machine) {
+		return leave(ctx, r.Client, subject.Cluster, machine)
+	}
 	ctx, _, err = capilog.AddOwners(ctx, r.Client, machine)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -150,7 +153,7 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 		switch decision := pass.Decision.(type) {
 		case plan.Do:
 			more, err := r.do(ctx, subject, decision, pass)
-			if errors.Is(err, observe.ErrBehind) {
+			if errors.Is(err, observe.ErrBehind) || apierrors.IsConflict(err) { // an address that its provider has just changed
 				return ctrl.Result{RequeueAfter: tryAgain}, nil
 			}
 			if err != nil {

@@ -9,7 +9,11 @@ import (
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/paused"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 )
 
 // write writes what a pass changed of its object, with the conditions that are ours. An object whose finalizer this takes off
@@ -20,6 +24,32 @@ func write(ctx context.Context, helper *patch.Helper, object client.Object, cond
 		return kerrors.FilterOut(err, apierrors.IsNotFound)
 	}
 	return err
+}
+
+// deleteForMove is clusterctl's annotation of the objects that it moved elsewhere and is about to delete here.
+const deleteForMove = "clusterctl.cluster.x-k8s.io/delete-for-move"
+
+// isMoved reports whether an object is what a move leaves behind: its VM is another management cluster's by now. It counts only
+// as long as the Cluster is paused, as it is during a move, or gone: one that was resumed here was not moved after all.
+func isMoved(owner *clusterv1.Cluster, object client.Object) bool {
+	_, marked := object.GetAnnotations()[deleteForMove]
+	return marked && (owner == nil || annotations.IsPaused(owner, object))
+}
+
+// leave lets a moved machine go once its Cluster is gone, and does nothing else: clusterctl takes finalizers off before it
+// deletes, and one that we put back in between would stay.
+func leave(ctx context.Context, writer client.Client, owner *clusterv1.Cluster, object client.Object) (ctrl.Result, error) {
+	if object.GetDeletionTimestamp().IsZero() {
+		return ctrl.Result{}, nil
+	}
+	if owner != nil {
+		return ctrl.Result{RequeueAfter: regionCheck}, nil
+	}
+	before, ok := object.DeepCopyObject().(client.Object)
+	if !ok || !controllerutil.RemoveFinalizer(object, v1beta1.MachineFinalizer) {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{}, client.IgnoreNotFound(writer.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
 // isPaused sets an object's Paused condition and reports whether the pass ends with that. What is not paused goes on even

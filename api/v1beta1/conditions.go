@@ -47,6 +47,8 @@ const (
 	InvalidRegionReason = "InvalidRegion"
 	// UnreachableReason says that no API endpoint of a region answers.
 	UnreachableReason = "Unreachable"
+	// OtherProxmoxClusterReason says that a region leads to another Proxmox VE cluster than the one its VMs are in.
+	OtherProxmoxClusterReason = "OtherProxmoxCluster"
 	// UnknownNodeReason says that a zone names a node that the region does not have.
 	UnknownNodeReason = "UnknownNode"
 	// EndpointSetReason says that the control plane endpoint is known.

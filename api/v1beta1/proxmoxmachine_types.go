@@ -204,6 +204,13 @@ type Reservation struct {
 	// +kubebuilder:validation:MaxLength=63
 	Region string `json:"region,omitempty"`
 
+	// authority is the SHA-256 fingerprint of the root CA of the Proxmox VE cluster that the VM is in. What another one says of
+	// the VM, when the endpoints of the region lead there, is not believed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Authority string `json:"authority,omitempty"`
+
 	// node is the Proxmox VE node that the VM is made on, or was moved to before it ran. status.node says where it is now.
 	// +required
 	// +kubebuilder:validation:MinLength=1

@@ -159,6 +159,7 @@ func (a *Actor) onProxmox(ctx context.Context, subject observe.MachineSubject, a
 	}
 	outcome, err := request(ctx, cluster, action)
 	a.remember(identity, action, err)
+	a.Memory.Ordered(identity, action, err)
 	a.settle(subject, action, outcome, err)
 	if outcome.Task != "" {
 		a.Memory.Started(identity, outcome.Task)

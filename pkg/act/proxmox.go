@@ -93,7 +93,7 @@ func configUpdate(vm plan.VirtualMachine, change vmconfig.Change, digest proxmox
 
 func deleteSeed(ctx context.Context, cluster *pve.Cluster, action plan.DeleteSeed) (Outcome, error) {
 	task, err := cluster.DeleteVolume(ctx, action.VM.Node, action.Volume)
-	if pve.ClassOf(err) == pve.Missing { // its storage was removed, or its node, and the seed with it
+	if pve.IsNoStorage(err) { // Proxmox VE has no such volume any more. Other errors, as of a node's name, prove nothing
 		err = nil
 	}
 	return Outcome{Task: task, SeedRemoved: err == nil && task == ""}, err

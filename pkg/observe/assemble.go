@@ -1,8 +1,10 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +30,8 @@ type Options struct {
 	// Transport and Draw are those of pve.Options.
 	Transport http.RoundTripper
 	Draw      func(n int64) int64
+	// LateAfter is how long Proxmox VE may take to carry out a request whose answer was lost; two minutes when it is zero.
+	LateAfter time.Duration
 }
 
 // New returns an Observer, and the Runnable that polls Proxmox VE and follows tasks for it.
@@ -44,6 +48,8 @@ func New(options Options) (*Observer, manager.Runnable, error) {
 		shared.RequestLog = requestLog
 	}
 	waker := NewWaker()
+	memory := NewMemory(options.Clock)
+	memory.late = cmp.Or(options.LateAfter, lateAfter)
 	slots := NewCloneSlots(options.Clock, waker.Wake)
 	done := func(cluster *pve.Cluster, owner pve.Owner, task proxmox.UPID) {
 		slots.taskDone(types.NamespacedName(owner), task)
@@ -53,7 +59,7 @@ func New(options Options) (*Observer, manager.Runnable, error) {
 	return &Observer{
 		Client: options.Client, Secrets: options.Secrets,
 		Regions: NewRegions(options.Secrets, registry, shared),
-		Ledger:  NewLedger(options.Client), Memory: NewMemory(options.Clock), Waker: waker, Clock: options.Clock,
+		Ledger:  NewLedger(options.Client), Memory: memory, Waker: waker, Clock: options.Clock,
 		Allocator: NewAllocator(options.Clock), Slots: slots,
 	}, registry, nil
 }

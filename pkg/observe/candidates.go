@@ -25,7 +25,7 @@ func (o *Observer) addCandidates(ctx context.Context, subject MachineSubject, ma
 	if err != nil {
 		return err
 	}
-	candidates := plan.Candidates{LedgerVersion: version, FreeVMIDs: map[proxmox.RegionName]proxmox.VMID{}, VMIDs: map[proxmox.RegionName]plan.VMIDs{}}
+	candidates := plan.Candidates{LedgerVersion: version, FreeVMIDs: map[proxmox.RegionName]proxmox.VMID{}, VMIDs: map[proxmox.RegionName]plan.VMIDs{}, Authorities: map[proxmox.RegionName]string{}}
 	var missing []string
 	for _, region := range subject.ProxmoxCluster.Spec.Regions {
 		sight := &regionSight{Observer: o, subject: subject, region: region, entries: entries, id: o.Ledger.PVE(region)}
@@ -63,6 +63,9 @@ func (s *regionSight) look(ctx context.Context, candidates *plan.Candidates) err
 		return err
 	}
 	if s.snapshot, err = firstSnapshot(ctx, s.pve); err != nil {
+		return err
+	}
+	if candidates.Authorities[name], err = s.authorityFor(ctx, s.pve, s.subject.ProxmoxCluster, s.region.Name); err != nil {
 		return err
 	}
 	hosts, err := s.hosts(ctx)

@@ -210,7 +210,7 @@ func (m *Memory) cloneTrouble(uuid proxmox.SMBIOSUUID) (trouble plan.CloneTroubl
 	late := m.mayComeLate(uuid)
 	m.with(uuid, func(r *recollection) {
 		// What an earlier process sent is not known: time has to show.
-		unsure := !r.reserved && m.clock.Since(m.started) < lateAfter
+		unsure := !r.reserved && !r.old && m.clock.Since(m.started) < m.late
 		trouble = plan.CloneTrouble{Leave: r.leave, MayComeLate: late || unsure}
 	})
 	return trouble

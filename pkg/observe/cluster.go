@@ -50,6 +50,9 @@ func (o *Observer) region(ctx context.Context, object *v1beta1.ProxmoxCluster, n
 		for _, node := range snapshot.Nodes() {
 			region.Nodes = append(region.Nodes, node.Name)
 		}
+		if err == nil {
+			_, err = o.authorityFor(ctx, opened, object, string(name))
+		}
 	}
 	reason, isUnavailable := Unavailable(err)
 	if isUnavailable {

@@ -61,10 +61,10 @@ func (s *vmSight) onLostHost(ctx context.Context, host plan.HostState) (plan.VM,
 	vm := unknown(plan.HostDown, "node %s of region %s is not online", s.ref.Node, s.subject.ProxmoxMachine.Spec.Reservation.Region)
 	vm.Node, vm.Host, vm.HAState = s.ref.Node, host, s.entry.HAState
 	switch {
-	case s.listed:
-		return vm, nil
-	case s.Memory.isUntouched(s.subject.uuid()):
+	case s.Memory.isUntouched(s.subject.uuid()) && !s.listed:
 		return plan.VM{Presence: plan.PresenceAbsent}, nil
+	case s.listed, host == plan.HostRemoved: // the configs of a node that was removed may be removed as well, and the VM still run there
+		return vm, nil
 	}
 	free, err := s.pve.VMIDFree(ctx, s.ref.ID)
 	switch {

@@ -95,6 +95,21 @@ func TestASeedOnSharedStorageIsReachedThroughAnyHost(t *testing.T) {
 	}
 }
 
+// TestAVMIDThatIsFreeProvesNothingOfANodeThatWasRemoved: the configs of a node may be removed after it, and its VMs still run.
+func TestAVMIDThatIsFreeProvesNothingOfANodeThatWasRemoved(t *testing.T) {
+	memory, _ := newTestMemory()
+	machine := &v1beta1.ProxmoxMachine{Spec: v1beta1.ProxmoxMachineSpec{Reservation: v1beta1.Reservation{UUID: string(someVM), Region: "home"}}}
+	sight := vmSight{Observer: &Observer{Memory: memory}, subject: MachineSubject{ProxmoxMachine: machine}, ref: pve.VMRef{Node: "pve3", ID: 101}}
+	vm, err := sight.onLostHost(t.Context(), plan.HostRemoved)
+	if err != nil || vm.Presence != plan.PresenceUnknown || vm.Host != plan.HostRemoved || vm.Node != "pve3" {
+		t.Errorf("%+v, error %v", vm, err)
+	}
+	memory.Reserved(someVM)
+	if vm, err = sight.onLostHost(t.Context(), plan.HostRemoved); err != nil || vm.Presence != plan.PresenceAbsent {
+		t.Errorf("nothing was ever sent there: %+v, error %v", vm, err)
+	}
+}
+
 func TestTasksOfALostHostAreNotWaitedFor(t *testing.T) {
 	snapshot := twoHosts(t)
 	for node, want := range map[proxmox.NodeName]bool{"pve1": true, "pve2": false, "pve3": true} {

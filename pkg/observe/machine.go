@@ -59,6 +59,9 @@ func (o *Observer) known(subject MachineSubject) plan.Machine {
 
 		HighAvailability: plan.HighAvailability{Record: highAvailabilityRecord(object)},
 	}
+	if machine.Deleting && object.Spec.Reservation.UUID != "" {
+		machine.Unanswered = o.Memory.unansweredOf(subject.uuid(), object.DeletionTimestamp.Time)
+	}
 	if subject.Machine != nil {
 		machine.ControlPlane = util.IsControlPlaneMachine(subject.Machine)
 		machine.FailureDomain = subject.Machine.Spec.FailureDomain
@@ -128,6 +131,9 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 	}
 	if err == nil {
 		machine.VM, err = o.vm(ctx, cluster, subject, machine.Task)
+	}
+	if err == nil {
+		err = o.believed(ctx, cluster, subject, machine.VM)
 	}
 	if err == nil {
 		o.askGuest(ctx, cluster, subject, machine)

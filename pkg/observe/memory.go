@@ -17,10 +17,12 @@ import (
 // may still come late. Without that a machine waits where it could have gone on (docs/adr/0005).
 type Memory struct {
 	clock clock.PassiveClock
-	// started is when this process began to remember.
+	// started is when this process was first asked about a VM. Until it is the leader another one sends requests.
 	started time.Time
-	mu      sync.Mutex
-	vms     map[proxmox.SMBIOSUUID]*recollection
+	// late is how long Proxmox VE may take to carry out a request whose answer was lost.
+	late time.Duration
+	mu   sync.Mutex
+	vms  map[proxmox.SMBIOSUUID]*recollection
 	// troubles are the hosts where clones failed lately.
 	troubles map[hostPlace]hostTrouble
 	// sightings are what was seen of templates.
@@ -65,7 +67,8 @@ type recollection struct {
 	failedClone   proxmox.UPID
 	cloneFailures int
 	// leave says why the VM should go to another host.
-	leave string
+	leave      string
+	unanswered unanswered
 	// withdrawn says that the seed was deleted from the host that is left.
 	withdrawn bool
 	uploads   uploads
@@ -73,6 +76,8 @@ type recollection struct {
 	ha        knownHA
 	// talk is what the guest said of its addresses.
 	talk guestTalk
+	// old says that nothing that an earlier process sent can make the VM any more.
+	old bool
 	// errors counts the passes in a row that an error of Proxmox VE ended.
 	errors int
 }
@@ -87,7 +92,7 @@ type growing struct {
 // NewMemory returns an empty Memory.
 func NewMemory(clock clock.PassiveClock) *Memory {
 	return &Memory{
-		clock: clock, started: clock.Now(), vms: map[proxmox.SMBIOSUUID]*recollection{},
+		clock: clock, late: lateAfter, vms: map[proxmox.SMBIOSUUID]*recollection{},
 		troubles: map[hostPlace]hostTrouble{}, sightings: map[place]sighting{}, imageLists: map[imagePlace]imageList{}, groups: map[PVECluster]groupList{},
 		haFacts: map[PVECluster]haFacts{},
 	}
@@ -96,10 +101,21 @@ func NewMemory(clock clock.PassiveClock) *Memory {
 func (m *Memory) with(uuid proxmox.SMBIOSUUID, do func(*recollection)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.started.IsZero() {
+		m.started = m.clock.Now()
+	}
 	if m.vms[uuid] == nil {
-		m.vms[uuid] = &recollection{uploads: uploads{until: m.started.Add(lateAfter)}}
+		m.vms[uuid] = &recollection{uploads: uploads{until: m.started.Add(m.late), several: true}}
 	}
 	do(m.vms[uuid])
+}
+
+// isOld says that the VM has run for longer than a request may come late: all that makes a VM, or its seed, is sent before it
+// is first started.
+func (m *Memory) isOld(uuid proxmox.SMBIOSUUID) {
+	m.with(uuid, func(r *recollection) {
+		r.old, r.lostAt, r.uploads.until, r.uploads.lost = true, time.Time{}, time.Time{}, false
+	})
 }
 
 // Reserved says that a free VMID was reserved for the VM and that nothing was sent about it yet.
@@ -151,12 +167,12 @@ func (m *Memory) isAnothers(uuid proxmox.SMBIOSUUID) (anothers bool) {
 	return anothers
 }
 
-// lateAfter is how long Proxmox VE may take to carry out a request whose answer was lost.
+// lateAfter is how long Proxmox VE may take to carry out a request whose answer was lost, if nothing else is configured.
 const lateAfter = 2 * time.Minute
 
 // mayComeLate reports whether a clone whose answer was lost may still make the VM.
 func (m *Memory) mayComeLate(uuid proxmox.SMBIOSUUID) (late bool) {
-	m.with(uuid, func(r *recollection) { late = !r.lostAt.IsZero() && m.clock.Since(r.lostAt) < lateAfter })
+	m.with(uuid, func(r *recollection) { late = !r.lostAt.IsZero() && m.clock.Since(r.lostAt) < m.late })
 	return late
 }
 

@@ -44,11 +44,13 @@ type Regions struct {
 	mu sync.Mutex
 	// last holds the credentials that Secrets had when they were read last.
 	last map[lastKey]pve.Credentials
+	// authorities are the root CAs that connections led to, by the fingerprint of the connection.
+	authorities map[string]authority
 }
 
 // NewRegions returns Regions that read credentials with the reader and share connections through the registry.
 func NewRegions(secrets client.Reader, registry *pve.Registry, options pve.Options) *Regions {
-	return &Regions{secrets: secrets, registry: registry, options: options, last: map[lastKey]pve.Credentials{}}
+	return &Regions{secrets: secrets, registry: registry, options: options, last: map[lastKey]pve.Credentials{}, authorities: map[string]authority{}}
 }
 
 // Open returns the Proxmox VE cluster of a region, polled and tracked. The error is an *UnavailableError when the region

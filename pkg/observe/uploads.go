@@ -12,7 +12,8 @@ import (
 )
 
 // uploads is what is known of the uploads of a seed. None is sent while the seed is there, or while one whose answer was lost
-// may land. So whoever sees the seed, or a machine that is past it, knows that what was sent has landed.
+// may land. So whoever sees the seed, or a machine that is past it, knows that what was sent has landed, unless it was sent by
+// an earlier process, and again by one after that.
 type uploads struct {
 	// none says that none was ever sent.
 	none bool
@@ -20,7 +21,7 @@ type uploads struct {
 	until time.Time
 	// lost says that this is for one whose answer was lost, lostLast that no task was started since.
 	lost, lostLast bool
-	// several says that another was sent before that time, so that to see the seed proves nothing.
+	// several says that more than one may have been sent before that time, so that to see the seed proves nothing.
 	several bool
 }
 
@@ -31,18 +32,19 @@ func (m *Memory) Drawn(uuid proxmox.SMBIOSUUID) {
 
 // Uploaded says how the request for an upload of the seed ended.
 func (m *Memory) Uploaded(uuid proxmox.SMBIOSUUID, err error) {
-	class := pve.ClassOf(err)
-	if class == pve.Other { // which may have come after the seed was stored
-		m.with(uuid, func(r *recollection) { r.uploads.none = false })
-	}
-	if class != pve.None && class != pve.Ambiguous {
+	class, now := pve.ClassOf(err), m.clock.Now()
+	if class != pve.None && class != pve.Ambiguous && class != pve.Other {
 		return // it was refused
 	}
-	now := m.clock.Now()
 	m.with(uuid, func(r *recollection) {
-		r.uploads.none, r.uploads.several = false, now.Before(r.uploads.until)
-		if class == pve.Ambiguous {
-			r.uploads.until, r.uploads.lost, r.uploads.lostLast = now.Add(lateAfter), true, true
+		u := &r.uploads
+		u.none, u.several = false, now.Before(u.until)
+		switch class {
+		case pve.Ambiguous:
+			u.until, u.lost, u.lostLast = now.Add(m.late), true, true
+		case pve.Other: // an error that nobody knows may have come after the task had begun; it keeps no other upload up
+			u.until, u.lostLast = now.Add(m.late), true
+		default:
 		}
 	})
 }
@@ -135,6 +137,9 @@ func seedVolume(ctx context.Context, cluster *pve.Cluster, machine *plan.Machine
 	reservation := machine.Spec.Reservation
 	storage := proxmox.StorageID(reservation.SeedStorage)
 	volumes, err := cluster.StorageContent(ctx, machine.SeedNode, storage, "iso")
+	if pve.IsNoStorage(err) {
+		return plan.SeedAbsent, nil
+	}
 	if err != nil {
 		return plan.SeedNotLookedAt, err
 	}

@@ -16,7 +16,9 @@ func TestAnUploadMayLandLate(t *testing.T) {
 	}
 	expect("a new process knows nothing of a VM that it finds", plan.UploadsUnknown)
 	memory.uploadLanded(someVM)
-	expect("until it sees the seed", plan.UploadsKnown)
+	expect("nor how many were sent, when it sees the seed", plan.UploadsUnknown)
+	memory.isOld(someVM)
+	expect("until the VM has run for long", plan.UploadsKnown)
 	memory.Drawn(someVM)
 	memory.Reserved(someVM)
 	memory.Uploaded(someVM, errDenied)
@@ -27,6 +29,8 @@ func TestAnUploadMayLandLate(t *testing.T) {
 	if memory.hasNoUpload(someVM) {
 		t.Error("an error that nobody knows may have come after the seed was stored")
 	}
+	expect("so that one may be on its way", plan.UploadsUnknown)
+	clock.Step(lateAfter)
 	memory.Uploaded(someVM, nil)
 	expect("with an answer", plan.UploadsKnown)
 	memory.Uploaded(someVM, errLost)

@@ -34,6 +34,9 @@ func (o *Observer) vm(ctx context.Context, cluster *pve.Cluster, subject Machine
 		return plan.VM{}, nil // a task holds the VM; the plan waits for it
 	}
 	vm, err := sight.look(ctx)
+	if err == nil {
+		vm, err = sight.unlessElsewhere(ctx, vm)
+	}
 	vm.Listing, vm.HAState = sight.listing(), sight.entry.HAState
 	if vm.Power == plan.PowerRunning && (vm.Listing == nil || !vm.Listing.Running) {
 		vm.LookAgain = inventoryLag + pve.DefaultPollInterval
@@ -222,11 +225,7 @@ func (s *vmSight) unreadable(ctx context.Context, err error) (plan.VM, error) {
 
 // vacant is what it means that the VMID is free: there is no VM, on no node.
 func (s *vmSight) vacant() plan.VM {
-	late := s.Memory.mayComeLate(s.subject.uuid())
-	if s.subject.ProxmoxMachine.Spec.ProviderID == "" {
-		late = s.Memory.cloneTrouble(s.subject.uuid()).MayComeLate
-	}
-	if s.subject.isDeleted() && late {
+	if s.subject.isDeleted() && s.Memory.cloneTrouble(s.subject.uuid()).MayComeLate {
 		return unknown(plan.Unobserved, "VM %d is not there, but a request whose answer was lost, or that was sent before the manager was restarted, may still make it: for two minutes Proxmox VE may", s.ref.ID)
 	}
 	s.Memory.Changed(s.subject.uuid())
@@ -260,6 +259,9 @@ func (s *vmSight) withPower(ctx context.Context, vm plan.VM) (plan.VM, error) {
 	case pve.StatusRunning:
 		vm.Power = plan.PowerRunning
 		s.Memory.ran(s.subject.uuid())
+		if status.Uptime >= s.Memory.late {
+			s.Memory.isOld(s.subject.uuid())
+		}
 	case pve.StatusStopped:
 		vm.Power = plan.PowerStopped
 	}

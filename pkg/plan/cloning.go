@@ -50,8 +50,11 @@ func relocate(m Machine) Decision {
 	}
 	before, mustLeave := m.Spec.Reservation, m.CloneTrouble.Unfit || m.isAbandoned()
 	choice, refusals, found := placement.Place(request(m), m.Candidates.Hosts)
-	after := reservationAt(choice)
+	after := reservationAt(m, choice)
 	after.UUID, after.VMID = before.UUID, before.VMID
+	if after.Region == before.Region { // which is the same one, or nothing would be known of the VM
+		after.Authority = before.Authority
+	}
 	stays := !found || after == before && !m.isAbandoned()
 	switch {
 	case stays && mustLeave:
@@ -94,9 +97,9 @@ func noOtherHost(m Machine, refusals placement.Refusals) Decision {
 }
 
 // reservationAt is the part of a reservation that placement chose.
-func reservationAt(choice placement.Choice) v1beta1.Reservation {
+func reservationAt(m Machine, choice placement.Choice) v1beta1.Reservation {
 	return v1beta1.Reservation{
-		Region: string(choice.Host.Region), Node: string(choice.Host.Node),
+		Region: string(choice.Host.Region), Authority: m.Candidates.Authorities[choice.Host.Region], Node: string(choice.Host.Node),
 		SourceNode: string(choice.Host.Template.Node), SourceVMID: int32(choice.Host.Template.ID), SeedStorage: string(choice.SeedStorage),
 	}
 }

@@ -142,7 +142,7 @@ func reserve(m Machine) Decision {
 		}
 		return Wait{Reason: Reason{WaitingForCapacity, message}, After: lookAgain}
 	}
-	return reserveVMID(m, reservationAt(choice))
+	return reserveVMID(m, reservationAt(m, choice))
 }
 
 func request(m Machine) placement.Request {

@@ -14,7 +14,7 @@ func deletionStep(m Machine) Decision {
 	if m.Spec.Reservation.UUID == "" {
 		return release(m) // nothing was ever asked of Proxmox VE
 	}
-	steps := []func(Machine) Decision{awaitClones, awaitRemoval, awaitVM, protected, unlocked, stop, awaitFirewall, destroy, sweep}
+	steps := []func(Machine) Decision{awaitClones, awaitRemoval, awaitVM, protected, unlocked, awaitAnswer, stop, awaitFirewall, destroy, sweep}
 	switch {
 	case m.RegionDown:
 		steps = []func(Machine) Decision{awaitRegion}
@@ -122,6 +122,18 @@ func LockRemedy(lock string, id proxmox.VMID) string {
 		return fmt.Sprintf("if no task there does that any more, run `qm unlock %d && qm destroy %d` there as root", id, id)
 	}
 	return fmt.Sprintf("if no task there works on it any more, run `qm unlock %d` there as root", id)
+}
+
+// awaitAnswer waits until no request whose answer was lost can hit another's VM. While ours is there, nobody else gets its VMID;
+// once it is destroyed, somebody does.
+func awaitAnswer(m Machine) Decision {
+	isDone := m.Unanswered == DestroyUnanswered && m.VM.Presence == PresenceAbsent
+	if m.Unanswered == NothingUnanswered || isDone || m.VM.Presence == PresenceForeign {
+		return nil
+	}
+	return Wait{Reason: Reason{Destroying, fmt.Sprintf(
+		"VM %d of region %s is destroyed, and its number free for others, once no request to start, stop or destroy it whose answer was lost, or that was sent before the manager was restarted, "+
+			"can be carried out any more: for two minutes Proxmox VE may", m.Spec.Reservation.VMID, m.Spec.Reservation.Region)}, After: lookAgain}
 }
 
 func stop(m Machine) Decision {

@@ -121,6 +121,10 @@ func TestAHostThatIsDownIsWaitedFor(t *testing.T) {
 			wait + "; if the HA manager (state fence) starts it on another node, it is deleted there",
 		},
 		{"when another one was declared gone", machine(recorded, lost(plan.HostOffline), declaredGone("pve2"), deleting), wait + ignored},
+		{
+			"also for the seed on one that was removed", machine(recorded, absent, func(m *plan.Machine) { m.SeedHost = plan.HostRemoved }, deleting),
+			"wait 15s | HostOffline: the seed ISO " + string(seedVolume) + " of VM 101 is on pve1, which is no longer a node of region home: " + annotate,
+		},
 		{"for the seed", machine(recorded, absent, seedLost, deleting), "wait 15s | HostOffline: the seed ISO " + string(seedVolume) + " of VM 101 is on pve1, which is offline: " + annotate},
 	})
 }

@@ -14,15 +14,19 @@ func awaitHost(m Machine) Decision {
 	if m.isAbandoned() {
 		return nil
 	}
-	id, state := m.Spec.Reservation.VMID, "offline"
-	if m.VM.Host == HostRemoved {
-		state = "no longer a node of region " + m.Spec.Reservation.Region
-	}
-	message := fmt.Sprintf("VM %d is on %s, which is %s: %s", id, m.VM.Node, state, bringBack(m, m.VM.Node))
+	message := fmt.Sprintf("VM %d is on %s, which is %s: %s", m.Spec.Reservation.VMID, m.VM.Node, downAs(m, m.VM.Host), bringBack(m, m.VM.Node))
 	if m.VM.HAState != "" {
 		message += fmt.Sprintf("; if the HA manager (state %s) starts it on another node, it is deleted there", m.VM.HAState)
 	}
 	return Wait{Reason: Reason{HostDown, message}, After: lookAgain}
+}
+
+// downAs says what a host is that is not up.
+func downAs(m Machine, host HostState) string {
+	if host == HostRemoved {
+		return "no longer a node of region " + m.Spec.Reservation.Region
+	}
+	return "offline"
 }
 
 // bringBack is what a person can do about a host that is down.

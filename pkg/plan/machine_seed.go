@@ -20,9 +20,9 @@ func seedVolume(m Machine) proxmox.VolumeID {
 
 func deleteSeed(m Machine) Decision {
 	node := seedNode(m)
-	if m.SeedHost == HostOffline {
-		return Wait{Reason: Reason{HostDown, fmt.Sprintf("the seed ISO %s of VM %d is on %s, which is offline: %s",
-			seedVolume(m), m.Spec.Reservation.VMID, node, bringBack(m, node))}, After: lookAgain}
+	if m.SeedHost != HostUp {
+		return Wait{Reason: Reason{HostDown, fmt.Sprintf("the seed ISO %s of VM %d is on %s, which is %s: %s",
+			seedVolume(m), m.Spec.Reservation.VMID, node, downAs(m, m.SeedHost), bringBack(m, node))}, After: lookAgain}
 	}
 	if wait := awaitUpload(m); wait != nil {
 		return wait

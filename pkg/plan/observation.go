@@ -41,6 +41,8 @@ type Machine struct {
 	SeedVolume SeedVolume
 	// Uploads is whether uploads of the seed are on their way that nobody knows the end of.
 	Uploads Uploads
+	// Unanswered is whether a request about the VM may be carried out yet that nobody knows the end of.
+	Unanswered Unanswered
 	// SeedStranded says that the VM was moved, before it ran, to a node that the seed's storage is not on.
 	SeedStranded bool
 	// SeedNode is the node that the seed's storage is reached through; empty for the reserved one.
@@ -134,6 +136,8 @@ type Candidates struct {
 	FreeVMIDs map[proxmox.RegionName]proxmox.VMID
 	// VMIDs holds the range that the free one was looked for in, by region.
 	VMIDs map[proxmox.RegionName]VMIDs
+	// Authorities are the root CAs of the Proxmox VE clusters of the regions.
+	Authorities map[proxmox.RegionName]string
 	// LedgerVersion is the state of the reservations.
 	LedgerVersion int64
 	// Unavailable says why the hosts of a region are not among Hosts.
@@ -161,6 +165,20 @@ const (
 	UploadsUnknown
 	// UploadLost: the answer to one was lost.
 	UploadLost
+)
+
+// Unanswered is whether a request to start, shut down, stop or destroy the VM may be carried out yet although no task of it is
+// known. It names a VMID, whoever's that is by then.
+type Unanswered int
+
+// What is known of requests whose answer was lost, or that an earlier process may have sent.
+const (
+	// NothingUnanswered: all that were sent have a task, or have ended.
+	NothingUnanswered Unanswered = iota
+	// PowerUnanswered: one to start, shut down or stop the VM may be under way.
+	PowerUnanswered
+	// DestroyUnanswered: one to destroy the VM may be under way, and no other.
+	DestroyUnanswered
 )
 
 // TaskState is how far a Proxmox VE task is.

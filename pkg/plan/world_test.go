@@ -40,6 +40,7 @@ type world struct {
 	leave   string
 	lateUploads
 	origin
+	lateOrders
 	// hampers is what keeps the VM from being worked on for now.
 	hampers
 	walls
@@ -130,6 +131,7 @@ func (w *world) observe() plan.Machine {
 		m.CloneSlot.Full = "2 VMs are being made on pve3 already: a, b"
 	}
 	m.Candidates = plan.Candidates{Hosts: []placement.Host{w.host("pve1"), w.host("pve2")}, FreeVMIDs: map[proxmox.RegionName]proxmox.VMID{"home": w.freeVMID()}}
+	m.Unanswered = w.unanswered()
 	m.Task.Age, m.HostGone = time.Duration(w.age)*5*time.Second, w.hostGone
 	if w.spec.Reservation.UUID != "" {
 		m.VM = w.look()
@@ -213,6 +215,7 @@ func (w *world) do(action plan.Action) (err error) {
 	}
 	switch {
 	case lost:
+		w.lose(action)
 		return errNoReply
 	case job != nil:
 		w.task, w.age = plan.Task{UPID: job.upid, Type: job.kind, State: plan.TaskRunning}, 0
@@ -417,6 +420,8 @@ func (w *world) destroy(ref plan.VirtualMachine) *job {
 		switch {
 		case vm.running:
 			return errors.New("VM 101 is running - destroy failed")
+		case w.vms[ref.ID] != nil && w.vms[ref.ID] != vm:
+			w.t.Fatalf("destroyed another's VM %d", ref.ID)
 		case w.vms[ref.ID] != vm:
 			return errors.New("Configuration file 'nodes/pve1/qemu-server/101.conf' does not exist")
 		}
@@ -467,6 +472,7 @@ func (w *world) deleteSeed(node proxmox.NodeName) *job {
 func (w *world) pass() {
 	w.task.RetryAfter = 0
 	w.landUploads()
+	w.ordered = max(w.ordered-1, 0)
 	for len(w.jobs) > 0 && w.jobs[0].rounds == 0 {
 		w.end(w.jobs[0])
 		w.jobs = w.jobs[1:]
@@ -485,9 +491,12 @@ func (w *world) pass() {
 	}
 	if w.happens("the status is wiped") {
 		w.task, w.status.seedRemoved, w.grown, w.leave = plan.Task{}, false, nil, ""
-		w.uploaded, w.doubt, w.unsure, w.several = true, lateRounds, true, false // by a new process that is not told of anything
+		w.ordered, w.order = lateRounds, plan.DestroyUnanswered
+		w.uploaded, w.doubt, w.unsure, w.several = true, lateRounds, true, true // by a new process that is not told of anything
 	}
 	switch id := proxmox.VMID(w.spec.Reservation.VMID); {
+	case reserved == nil && id != 0 && w.deleting && w.happens("somebody else takes the VMID that came free"):
+		w.vms[id] = stranger()
 	case reserved == nil && id != 0 && w.spec.ProviderID == "" && w.happens("somebody else takes the VMID"):
 		w.vms[id] = stranger()
 	case reserved != nil && !reserved.foreign && reserved.running && w.happens("somebody stops the VM"):

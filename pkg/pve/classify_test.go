@@ -294,3 +294,18 @@ func recordedErrors(t *testing.T, name string) []*pve.Error {
 	}
 	return failures
 }
+
+func TestAStorageThatIsGoneIsToldFromOneThatCannotBeReached(t *testing.T) {
+	for text, want := range map[string]bool{
+		"storage 'nfs' does not exist": true, "storage 'nfs' is disabled": false, "bridge 'vmbr7' does not exist": false,
+		"hostname lookup 'pve7' failed - failed to get address info for: pve7: Name or service not known": false,
+	} {
+		err := fmt.Errorf("delete: %w", &pve.Error{Method: "DELETE", Status: 500, Reason: text})
+		if got := pve.IsNoStorage(err); got != want {
+			t.Errorf("%q: %t, want %t", text, got, want)
+		}
+	}
+	if pve.IsNoStorage(nil) {
+		t.Error("no error says nothing")
+	}
+}

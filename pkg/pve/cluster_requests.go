@@ -3,6 +3,7 @@ package pve
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -40,6 +41,21 @@ func (c *Client) Version(ctx context.Context) (Version, error) {
 		return Version{}, c.undecodable(call, err)
 	}
 	return Version{Version: string(object["version"]), Release: string(object["release"])}, nil
+}
+
+// Authority asks for the SHA-256 fingerprint of the cluster's own root CA, which tells it from other clusters. Any login may.
+func (c *Client) Authority(ctx context.Context, node proxmox.NodeName) (string, error) {
+	call, err := newCall(http.MethodGet, "/nodes/{node}/certificates/info", string(node))
+	list, err := c.list(ctx, call, err)
+	if err != nil {
+		return "", err
+	}
+	for _, certificate := range list {
+		if fingerprint := string(certificate["fingerprint"]); certificate["filename"] == "pve-root-ca.pem" && fingerprint != "" {
+			return fingerprint, nil
+		}
+	}
+	return "", c.undecodable(call, errors.New("there is no pve-root-ca.pem"))
 }
 
 // Resources lists all that the credentials may see of the PVE cluster: nodes, guests, storages. What they may not see is

@@ -62,6 +62,10 @@ func reads() []request {
 				Template: true, MaxCPU: 0.5, MaxMemory: 134217728, Content: []string{},
 			}},
 		}, {
+			name: "authority", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.Authority(ctx, "pve1") },
+			line: "GET /nodes/pve1/certificates/info",
+			data: `[{"filename":"pve-ssl.pem","fingerprint":"01:23"},{"filename":"pve-root-ca.pem","fingerprint":"AB:CD"}]`, want: "AB:CD",
+		}, {
 			name: "permissions", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.Permissions(ctx) },
 			line: "GET /access/permissions", data: `{"/":{"Sys.Audit":1},"/vms/100":{"VM.Clone":"0"}}`,
 			want: pve.Permissions{"/": {"Sys.Audit": true}, "/vms/100": {"VM.Clone": false}},

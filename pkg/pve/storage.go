@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"mime/multipart"
 	"net/http"
 	"strings"
@@ -136,4 +137,12 @@ func (c *Client) DeleteVolume(ctx context.Context, node proxmox.NodeName, volume
 	storage, _, _ := strings.Cut(string(volume), ":")
 	call, err := newCall(http.MethodDelete, "/nodes/{node}/storage/{storage}/content/{volume}", string(node), storage, string(volume))
 	return task(c.del(ctx, call, err))
+}
+
+// IsNoStorage says that a request was refused because Proxmox VE has no storage of that name: its configuration, which all
+// nodes share, is without it.
+func IsNoStorage(err error) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.Status == http.StatusInternalServerError &&
+		textRule{pattern: "storage '*' does not exist"}.matches(refused.allText())
 }

@@ -1,6 +1,7 @@
 package pvesim
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ func nodeRoutes(v Version) []Route {
 		{Method: "GET", Path: "/nodes/{node}", handle: index("name", nodeIndex()...)},
 		{Method: "GET", Path: "/nodes/{node}/status", handle: nodeStatus, permission: audit},
 		{Method: "GET", Path: "/nodes/{node}/version", handle: version},
+		{Method: "GET", Path: "/nodes/{node}/certificates/info", handle: certificates},
 		{Method: "GET", Path: "/nodes/{node}/time", handle: nodeTime, permission: audit},
 		{Method: "GET", Path: "/nodes/{node}/dns", handle: nodeDNS, permission: audit},
 		{Method: "GET", Path: "/nodes/{node}/rrddata", handle: noRRDData, permission: audit, params: []schema.Param{schema.Choice("cf", "AVERAGE", "MAX"), timeframe}},
@@ -93,8 +95,24 @@ func (c *call) figuresOf(n *node) map[string]any {
 }
 
 // fingerprint is a stable stand-in for the SHA-256 fingerprint of the node's certificate.
-func (n *node) fingerprint() string {
-	sum := strings.ToUpper(checksum("sha256", []byte(n.Name)))
+func (n *node) fingerprint() string { return fingerprint([]byte(n.Name)) }
+
+// certificates lists the cluster's root CA and the certificate of a node (PVE::API2::Certificates).
+func certificates(c *call) reply {
+	root := fmt.Appendf(nil, "%s %d", c.name, c.seed)
+	if c.ca != nil {
+		root = c.ca.pem
+	}
+	issuer := "/CN=Proxmox Virtual Environment/O=PVE Cluster Manager CA"
+	return ok([]map[string]any{
+		{"filename": "pve-root-ca.pem", "fingerprint": fingerprint(root), "subject": issuer, "issuer": issuer},
+		{"filename": "pve-ssl.pem", "fingerprint": c.node.fingerprint(), "subject": "/CN=" + string(c.node.Name), "issuer": issuer},
+	})
+}
+
+// fingerprint is the SHA-256 of something, as openssl prints it.
+func fingerprint(of []byte) string {
+	sum := strings.ToUpper(checksum("sha256", of))
 	var pairs []string
 	for i := 0; i < len(sum); i += 2 {
 		pairs = append(pairs, sum[i:i+2])

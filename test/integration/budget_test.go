@@ -21,9 +21,9 @@ import (
 )
 
 // sharedEndpoints are asked for all machines of a Proxmox VE cluster together: the inventory every 5 s, the tasks every
-// second while one runs, and the config of a template, for its storage, once in 5 minutes.
+// second while one runs, the config of a template, for its storage, once in 5 minutes, and the root CA once in 10.
 func sharedEndpoints() []string {
-	return []string{"GET /cluster/resources", "GET /cluster/tasks", templateConfig}
+	return []string{"GET /cluster/resources", "GET /cluster/tasks", templateConfig, "GET /nodes/{node}/certificates/info"}
 }
 
 const templateConfig = "GET /nodes/{node}/qemu/{template}/config"

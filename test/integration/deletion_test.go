@@ -258,3 +258,23 @@ func TestDeletionGoesOnWhileNoStatusCanBeWritten(t *testing.T) {
 	b.leavesNothing()
 	allow()
 }
+
+// TestADestroyWhoseAnswerWasLostIsNotSentAgain has Proxmox VE lose the first destruction of a VM, and its answer: another one
+// could be carried out when the VMID is somebody else's.
+func TestADestroyWhoseAnswerWasLostIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provisioned(b.cluster("c1"))
+	machine := b.machine("c1", "m1")
+	b.settled(machine)
+	vm := b.vmOf(machine)
+	b.Expect(b.pve.World.AddFault(pvesim.Fault{Method: http.MethodDelete, Path: "/nodes/{node}/qemu/{vmid}", Nth: 1, Status: 596, Reason: "Connection timed out"})).To(Succeed())
+	b.begin(machine)
+	b.waits(machine, "Destroying", fmt.Sprintf("VM %d of region home", vm.VMID), "for two minutes Proxmox VE may")
+	b.polled(2)
+	destroyed := func() int { return b.count(fmt.Sprintf("/qemu/%d", vm.VMID)) }
+	b.Expect(destroyed()).To(Equal(1))
+	b.gone(machine)
+	b.leavesNothing()
+	b.Expect(destroyed()).To(Equal(2), "when the first cannot be carried out any more")
+}

@@ -127,12 +127,15 @@ func (b *bench) startManager(edit func(*ctrl.Options)) *managerProcess {
 	return process
 }
 
+// lateAfter is how long requests whose answer was lost are reckoned with here, and those of managers before this one.
+const lateAfter = 20 * time.Second
+
 // setUp adds our controllers, and what stands in for an IPAM provider, to a manager.
 func (b *bench) setUp(ctx context.Context, mgr ctrl.Manager) {
 	b.t.Helper()
 	observer, polling, err := observe.New(observe.Options{
 		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Clock: clock.RealClock{}, RequestLog: b.requestLog,
-		Logger: b.log.logger(),
+		Logger: b.log.logger(), LateAfter: lateAfter,
 	})
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(mgr.Add(polling)).To(Succeed())

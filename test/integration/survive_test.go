@@ -189,6 +189,36 @@ func TestRestoreOfABackup(t *testing.T) {
 	}
 }
 
+// TestARestoredReservationNamesAnotherVMID restores a backup from before the machine moved to the VMID that its VM has.
+func TestARestoredReservationNamesAnotherVMID(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	cluster := b.cluster("c1")
+	b.provisioned(cluster)
+	machine := b.machine("c1", "m1")
+	b.settled(machine)
+	b.stop()
+	vm, kept := b.vmOf(machine), b.backUp()
+	b.lose(b.backUp())
+	for i := range kept {
+		if kept[i].GetKind() == "ProxmoxMachine" {
+			unstructured.RemoveNestedField(kept[i].Object, "spec", "providerID")
+			b.Expect(unstructured.SetNestedField(kept[i].Object, int64(vm.VMID)+50, "spec", "reservation", "vmID")).To(Succeed())
+		}
+	}
+	b.restore(kept, restoring{})
+	b.startControllers()
+	b.adopt(cluster, &clusterv1.Cluster{ObjectMeta: b.meta("c1")}, "Cluster")
+	b.adopt(machine, &clusterv1.Machine{ObjectMeta: b.meta("m1")}, "Machine")
+	b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, plan.Unobserved, "has this machine's identity", "remove VM "+vm.VMID.String())
+	b.Expect(b.pveVMs()).To(ConsistOf(vm), "there is no second one")
+	b.begin(machine)
+	b.waits(machine, plan.Unobserved, "has this machine's identity")
+	b.removeVM(vm)
+	b.gone(machine)
+	b.leavesNothing()
+}
+
 // holdsItsAddress waits until the claim of a machine's address is the machine's, and nobody else's.
 func (b *bench) holdsItsAddress(machine *v1beta1.ProxmoxMachine) {
 	b.t.Helper()
@@ -201,6 +231,26 @@ func (b *bench) holdsItsAddress(machine *v1beta1.ProxmoxMachine) {
 		}}))
 		g.Expect(claim.Finalizers).To(ContainElement(v1beta1.AddressClaimFinalizer))
 	}, patience, poll).Should(Succeed())
+}
+
+// TestAMoveLeavesTheVMAlone deletes a machine and its Cluster as `clusterctl move` does on the side that it moved from, with our
+// finalizer back in between.
+func TestAMoveLeavesTheVMAlone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provisioned(b.cluster("c1"))
+	machine := b.machine("c1", "m1")
+	b.settled(machine)
+	before, sent := b.vmOf(machine), len(b.requests())
+	b.change(machine, func() {
+		machine.Annotations = map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""}
+	})
+	b.Expect(b.client.Delete(b.ctx, &clusterv1.Cluster{ObjectMeta: b.meta("c1")})).To(Succeed())
+	b.begin(machine)
+	b.gone(machine)
+	b.polled(2)
+	b.Expect(writes(b.requests()[sent:])).To(BeEmpty())
+	b.Expect(b.vmOf(machine)).To(Equal(before))
 }
 
 // TestManagerRestartsAtEachStepOfADeletion stops the controllers at each step of a machine's end.

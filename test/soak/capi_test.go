@@ -225,7 +225,7 @@ func (s *simulation) endMachine(m *machine, owner *clusterv1.Machine, infrastruc
 	}
 }
 
-// collectGarbage deletes claims whose machine is gone, as Kubernetes does.
+// collectGarbage deletes claims whose machine is gone, and addresses whose claim is, as Kubernetes does.
 func (s *simulation) collectGarbage() {
 	machines := map[types.UID]bool{}
 	for _, machine := range all[*v1beta1.ProxmoxMachine](s.api) {
@@ -235,6 +235,12 @@ func (s *simulation) collectGarbage() {
 		isLeft := func(owner metav1.OwnerReference) bool { return machines[owner.UID] }
 		if len(claim.OwnerReferences) > 0 && claim.DeletionTimestamp.IsZero() && !slices.ContainsFunc(claim.OwnerReferences, isLeft) {
 			s.must(s.api.delete(claim))
+		}
+	}
+	// The IPAM contract has an address owned by its claim.
+	for _, address := range all[*ipamv1.IPAddress](s.api) {
+		if _, claimed := find[*ipamv1.IPAddressClaim](s.api, address.Spec.ClaimRef.Name); !claimed && address.DeletionTimestamp.IsZero() {
+			s.must(s.api.delete(address))
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (s *simulation) kill(p *process) {
 			s.gate.let(t, verdict{fate: replyLost})
 			s.settle() // one at a time, here as well
 		case t.kind == pveRequest && lands:
-			delay := time.Duration(s.random.Int64N(int64(lateArrival)))
+			delay := s.upTo(lateArrival(t))
 			s.after(delay, func() {
 				s.trace.add("manager", "the request of the dead arrives: %s", t.label)
 				s.trouble()
@@ -133,8 +133,13 @@ func (s *simulation) kill(p *process) {
 	s.manager = nil
 }
 
-// lateArrival is how long a request may be under way from a sender that died.
-const lateArrival = 3 * time.Second
+// lateArrival is how long a request may be under way from a sender that died: what makes something may wait in a daemon that is busy.
+func lateArrival(t *ticket) time.Duration {
+	if strings.HasSuffix(t.what, "/clone") || strings.HasSuffix(t.what, "/upload") {
+		return heldLongest
+	}
+	return 3 * time.Second
+}
 
 func (g *gate) clear() {
 	g.mu.Lock()

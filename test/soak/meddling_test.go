@@ -103,8 +103,12 @@ func (s *simulation) migrate(vm pvesim.VM) {
 	s.admin("POST", vmPath(vm)+"/migrate", form)
 }
 
-// manage gives a VM to the HA manager, if it has nothing on a local storage: what is there stays behind when it is recovered elsewhere.
+// manage gives a VM to the HA manager, if it has nothing on a local storage: what is there stays behind when it is recovered elsewhere. Nor a
+// VM that is being cloned: recovered without its lock, nothing tells any more that its config names a part of its disks only.
 func (s *simulation) manage(vm pvesim.VM) {
+	if vm.Lock != "" {
+		return
+	}
 	for _, value := range vm.Config {
 		if strings.HasPrefix(value, "local") {
 			return
@@ -133,27 +137,35 @@ func (s *simulation) spring(t *ticket) {
 		return
 	}
 	vms := s.vmsOf(m)
-	if len(vms) != 1 || vms[0].Status != "stopped" || vms[0].Lock != "" || s.isHalfDestroyed(vms[0]) {
+	if len(vms) != 1 || vms[0].Status != "stopped" || vms[0].Lock != "" || s.isHalf(vms[0]) || s.frozen[vms[0].Node] > 0 {
 		return
 	}
-	form := url.Values{"description": {"mine"}, "name": {"other"}, "smbios1": {"uuid=" + s.newUUID()}, "delete": {"tags"}}
-	request, err := http.NewRequestWithContext(s.ctx, http.MethodPut, "https://pve/api2/json"+vmPath(vms[0])+"/config", strings.NewReader(form.Encode()))
-	s.must(err)
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	s.login(request)
-	answer, err := s.world.Transport(vms[0].Node).RoundTrip(request)
-	s.trace.add("admin", "VM %d of %s is another's from now on → %s", vms[0].VMID, m.name, told(answer, err))
+	taken := s.reconfigure(vms[0], url.Values{"description": {"mine"}, "name": {"other"}, "smbios1": {"uuid=" + s.newUUID()}, "delete": {"tags"}})
+	s.trace.add("admin", "VM %d of %s is another's from now on → %s", vms[0].VMID, m.name, taken)
 	if now, _ := s.world.VM(vms[0].VMID); vmconfig.Config(now.Config).BelongsTo(proxmox.SMBIOSUUID(m.uuid)) {
+		// It was being started: what is pending would make it another's as soon as it is stopped.
+		s.trace.add("admin", "or not → %s", s.reconfigure(vms[0], url.Values{"revert": {"smbios1"}}))
 		return
 	}
 	s.trap, m.destroyed, m.adopted = false, true, true
 	s.sentinels[vms[0].VMID] = s.looks(vms[0].VMID)
 }
 
-// isHalfDestroyed tells whether a destroy of the VM was broken off when its disks were gone.
-func (s *simulation) isHalfDestroyed(vm pvesim.VM) bool {
+// reconfigure changes a VM's config as an administrator, before anything else happens.
+func (s *simulation) reconfigure(vm pvesim.VM, form url.Values) string {
+	request, err := http.NewRequestWithContext(s.ctx, http.MethodPut, "https://pve/api2/json"+vmPath(vm)+"/config", strings.NewReader(form.Encode()))
+	s.must(err)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	s.login(request)
+	return told(s.world.Transport(vm.Node).RoundTrip(request))
+}
+
+// isHalf tells whether a destroy of the VM was broken off when its disks were gone, or a clone before its config named them.
+func (s *simulation) isHalf(vm pvesim.VM) bool {
 	return slices.ContainsFunc(s.world.Findings(), func(finding pvesim.Finding) bool {
-		return finding.Kind == pvesim.MissingVolume && strings.HasPrefix(finding.Text, fmt.Sprintf("VM %d has", vm.VMID))
+		destroyed := finding.Kind == pvesim.MissingVolume && strings.HasPrefix(finding.Text, fmt.Sprintf("VM %d has", vm.VMID))
+		cloned := finding.Kind == pvesim.OrphanVolume && strings.HasSuffix(finding.Text, fmt.Sprintf("is in no config of VM %d", vm.VMID))
+		return destroyed || cloned
 	})
 }
 

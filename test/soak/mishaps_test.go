@@ -47,11 +47,15 @@ func (s *simulation) freeze() {
 	node, _ := s.anyNode()
 	s.trace.add("admin", "%s on %s", daemon, node)
 	s.world.FreezeDaemon(node, daemon)
+	s.frozen[node]++
 	longest := heldLongest
 	if daemon == pvesim.PVEStatD {
 		longest = longestTrouble
 	}
-	s.undoWithin(longest, func() { s.world.ThawDaemon(node, daemon) })
+	s.undoWithin(longest, func() {
+		s.frozen[node]--
+		s.world.ThawDaemon(node, daemon)
+	})
 }
 
 // longestTrouble is how long most troubles last at most.

@@ -47,7 +47,9 @@ type simulation struct {
 	foreignVolumes string
 	// lost are the hosts whose API cannot be reached, heal undoes what was done to hosts.
 	lost map[proxmox.NodeName]bool
-	heal []func()
+	// frozen counts the daemons that hang, of those that carry out requests or not.
+	frozen map[proxmox.NodeName]int
+	heal   []func()
 	// unmended is how much of that still lasts, troubles how often something went wrong.
 	unmended, troubles int
 	// begun are the machines that are not Ready yet.
@@ -95,7 +97,7 @@ func newSimulation(t *testing.T, seed uint64) (*simulation, error) {
 	t.Helper()
 	s := &simulation{
 		ctx: t.Context(), seed: seed, random: rand.New(rand.NewPCG(seed, 1)), drawn: rand.New(rand.NewPCG(seed, 2)), trace: &trace{start: time.Now()},
-		figures: newFigures(), gate: newGate(), machines: map[string]*machine{}, sentinels: map[proxmox.VMID]string{}, lost: map[proxmox.NodeName]bool{},
+		figures: newFigures(), gate: newGate(), machines: map[string]*machine{}, sentinels: map[proxmox.VMID]string{}, lost: map[proxmox.NodeName]bool{}, frozen: map[proxmox.NodeName]int{},
 		begun: map[string]*begun{},
 	}
 	s.setting = s.drawSetting()

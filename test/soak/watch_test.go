@@ -31,13 +31,13 @@ func (s *simulation) addSentinel(spec pvesim.VMSpec) {
 	s.sentinels[spec.VMID] = s.looks(spec.VMID)
 }
 
-// looks is all of a VM but whether it runs, which hosts that go down change, and what the HA manager knew of the VMID.
+// looks is all of a VM but whether and where it runs, which hosts that go down and the HA manager change, and what that knew of the VMID.
 func (s *simulation) looks(id proxmox.VMID) string {
 	vm, there := s.world.VM(id)
 	if !there {
 		return "gone"
 	}
-	vm.Status, vm.HAState = "", ""
+	vm.Status, vm.HAState, vm.Node = "", "", ""
 	var volumes []pvesim.Volume
 	for _, volume := range s.world.Volumes() {
 		if volume.VMID == id {
@@ -170,9 +170,20 @@ func (s *simulation) unsettled() []string {
 	found = append(found, s.leftVMs()...)
 	found = append(found, s.leftVolumes()...)
 	for _, finding := range s.world.Findings() {
-		found = append(found, string(finding.Kind)+": "+finding.Text)
+		if !s.isOfAnothers(finding) {
+			found = append(found, string(finding.Kind)+": "+finding.Text)
+		}
 	}
 	return found
+}
+
+// isOfAnothers tells of two VMs with one address whether one of them is another's: who takes over a VM has to see to that.
+func (s *simulation) isOfAnothers(finding pvesim.Finding) bool {
+	if finding.Kind != pvesim.SharedAddress {
+		return false
+	}
+	named := strings.Fields(finding.Text)
+	return slices.ContainsFunc(slices.Collect(maps.Keys(s.sentinels)), func(id proxmox.VMID) bool { return slices.Contains(named, id.String()) })
 }
 
 func (s *simulation) unsettledMachine(m *machine) string {

@@ -31,7 +31,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	path := strings.TrimPrefix(request.URL.Path, "/api2/json")
 	call := call{who: whoOf(request.Context()), method: request.Method, path: path, query: request.URL.RawQuery, body: body}
-	if path == "/cluster/resources" || path == "/cluster/tasks" || strings.Contains(path, "/tasks/") {
+	if path == "/cluster/resources" || path == "/cluster/tasks" || strings.Contains(path, "/tasks/") || strings.HasSuffix(path, "/certificates/info") {
 		call.who = "poller"
 	}
 	node := proxmox.NodeName(request.URL.Hostname())
