@@ -27,6 +27,7 @@ func (o *Observer) addCandidates(ctx context.Context, subject MachineSubject, ma
 	}
 	candidates := plan.Candidates{LedgerVersion: version, FreeVMIDs: map[proxmox.RegionName]proxmox.VMID{}, VMIDs: map[proxmox.RegionName]plan.VMIDs{}, Authorities: map[proxmox.RegionName]string{}}
 	var missing []string
+	var sights []*regionSight
 	for _, region := range subject.ProxmoxCluster.Spec.Regions {
 		sight := &regionSight{Observer: o, subject: subject, region: region, entries: entries, id: o.Ledger.PVE(region)}
 		err := sight.look(ctx, &candidates)
@@ -37,10 +38,11 @@ func (o *Observer) addCandidates(ctx context.Context, subject MachineSubject, ma
 		if err != nil {
 			return err
 		}
+		sights = append(sights, sight)
 	}
 	candidates.Unavailable = strings.Join(missing, "; ")
 	machine.Candidates = candidates
-	return nil
+	return o.equip(ctx, sights, machine)
 }
 
 // regionSight is what the look at one region's hosts needs.

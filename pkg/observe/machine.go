@@ -148,6 +148,9 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 	if err == nil {
 		err = o.addCloning(ctx, cluster, subject, machine)
 	}
+	if err == nil {
+		err = o.addEquipment(ctx, cluster, subject, machine)
+	}
 	if reason, unavailable := Unavailable(err); unavailable {
 		machine.VM, machine.Task, machine.RegionDown = plan.VM{Presence: plan.PresenceUnknown, Why: reason}, plan.Task{}, true
 		return nil

@@ -33,6 +33,8 @@ type Memory struct {
 	groups map[PVECluster]groupList
 	// haFacts are what the Proxmox VE clusters have for high availability.
 	haFacts map[PVECluster]haFacts
+	// equipment is what Proxmox VE told of what its hosts have.
+	equipment *factBook
 }
 
 // recollection is what is remembered of one VM.
@@ -94,7 +96,8 @@ func NewMemory(clock clock.PassiveClock) *Memory {
 	return &Memory{
 		clock: clock, late: lateAfter, vms: map[proxmox.SMBIOSUUID]*recollection{},
 		troubles: map[hostPlace]hostTrouble{}, sightings: map[place]sighting{}, imageLists: map[imagePlace]imageList{}, groups: map[PVECluster]groupList{},
-		haFacts: map[PVECluster]haFacts{},
+		haFacts:   map[PVECluster]haFacts{},
+		equipment: &factBook{clock: clock, entries: map[factPlace]*factEntry{}},
 	}
 }
 

@@ -156,6 +156,7 @@ func request(m Machine) placement.Request {
 		Memory:          proxmox.MiB(m.Spec.Memory.SizeMiB).Bytes(),
 		WithoutTemplate: !m.Spec.Source.UsesTemplate(), DiskStorages: desired(m).Storages(),
 		SeedStorage: proxmox.StorageID(m.Spec.Bootstrap.Storage),
+		Needs:       needs(m.Spec),
 	}
 }
 

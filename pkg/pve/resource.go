@@ -9,12 +9,13 @@ import (
 // ResourceType is what an entry of /cluster/resources is about.
 type ResourceType string
 
-// The types CAPVE looks at. There are others: pool, sdn, network.
+// The types CAPVE looks at. There are others: sdn, network.
 const (
 	NodeResource      ResourceType = "node"
 	VMResource        ResourceType = "qemu"
 	ContainerResource ResourceType = "lxc"
 	StorageResource   ResourceType = "storage"
+	PoolResource      ResourceType = "pool"
 )
 
 // The power states of a guest.

@@ -91,10 +91,11 @@ type index struct {
 	vmAt     map[proxmox.VMID]int
 	storages []Storage
 	storeAt  map[storageKey]int
+	pools    map[proxmox.PoolID]bool
 }
 
 func newIndex(resources []Resource) *index {
-	x := &index{nodeAt: map[proxmox.NodeName]int{}, vmAt: map[proxmox.VMID]int{}, storeAt: map[storageKey]int{}}
+	x := &index{nodeAt: map[proxmox.NodeName]int{}, vmAt: map[proxmox.VMID]int{}, storeAt: map[storageKey]int{}, pools: map[proxmox.PoolID]bool{}}
 	for _, r := range resources {
 		x.add(r)
 	}
@@ -118,6 +119,8 @@ func newIndex(resources []Resource) *index {
 // add sorts a resource in; one without a name is of no use.
 func (x *index) add(r Resource) {
 	switch {
+	case r.Type == PoolResource:
+		x.pools[r.Pool] = true
 	case r.Node == "":
 	case r.Type == NodeResource:
 		x.nodes = append(x.nodes, Node{
@@ -198,6 +201,9 @@ func (s Snapshot) Storage(node proxmox.NodeName, id proxmox.StorageID) (Storage,
 	}
 	return s.index.storages[at], true
 }
+
+// HasPool says whether the credentials see a resource pool of that name.
+func (s Snapshot) HasPool(pool proxmox.PoolID) bool { return s.index != nil && s.index.pools[pool] }
 
 // Storages returns the storages of a node, by name.
 func (s Snapshot) Storages(node proxmox.NodeName) []Storage {

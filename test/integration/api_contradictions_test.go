@@ -68,11 +68,11 @@ func computeContradictions() []contradiction {
 		},
 		{
 			"memory hotplug without NUMA", edits(set("spec.options.hotplug", []any{"memory"}), set("spec.rawConfig.numa", "0")),
-			"spec.options.hotplug", "plugging in memory needs NUMA: set numa to 1 in rawConfig, or take memory out of options.hotplug",
+			"spec.rawConfig", "hugepages, and memory in options.hotplug, need NUMA, which is switched on for them: leave numa out of rawConfig",
 		},
 		{
-			"memory hotplug of a new VM", edits(without("spec.source.template"), without("spec.disks"), set("spec.source.netboot.device", "net0"), set("spec.options.hotplug", []any{"memory"})),
-			"spec.options.hotplug", "plugging in memory needs NUMA: set numa to 1 in rawConfig, or take memory out of options.hotplug",
+			"hugepages without NUMA", edits(set("spec.memory.hugepages", "2MiB"), set("spec.rawConfig.numa", "0")),
+			"spec.rawConfig", "hugepages, and memory in options.hotplug, need NUMA",
 		},
 		{
 			"memory hotplug of little memory", edits(set("spec.options.hotplug", []any{"memory"}), set("spec.memory.sizeMiB", int64(1023))),

@@ -261,8 +261,8 @@ func badMachines() []badMachine {
 		},
 		{
 			"unknown pool", nil, func(_ *bench, m *v1beta1.ProxmoxMachine) { m.Spec.Pool = "later" },
-			"Missing",
-			[]string{"later", "does not exist", "create it in Proxmox VE"},
+			"WaitingForCapacity",
+			[]string{"pve1: pool later, which spec.pool names, does not exist: make it"},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) { b.pve.World.AddPool(pvesim.PoolSpec{ID: "later"}) },
 		},
 		{
@@ -335,7 +335,7 @@ func badMachines() []badMachine {
 		{
 			"token without rights", nil, func(b *bench, _ *v1beta1.ProxmoxMachine) {
 				weak := b.pve.World.AddToken(pvesim.TokenSpec{User: "weak@pve", Name: "capve", Privileges: map[string][]string{
-					"/": {"VM.Audit", "Sys.Audit", "Datastore.Audit", "Datastore.AllocateTemplate"},
+					"/": {"VM.Audit", "Sys.Audit", "Datastore.Audit", "Datastore.AllocateTemplate", "SDN.Use"},
 				}})
 				b.credentials(map[string]string{"tokenID": weak.ID, "tokenSecret": string(weak.Secret)})
 			},

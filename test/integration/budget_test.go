@@ -21,12 +21,16 @@ import (
 )
 
 // sharedEndpoints are asked for all machines of a Proxmox VE cluster together: the inventory every 5 s, the tasks every
-// second while one runs, the config of a template, for its storage, once in 5 minutes, and the root CA once in 10.
+// second while one runs, once in 5 minutes the config of a template, for its storage, and the bridges of a host, and the root CA
+// once in 10.
 func sharedEndpoints() []string {
-	return []string{"GET /cluster/resources", "GET /cluster/tasks", templateConfig, "GET /nodes/{node}/certificates/info"}
+	return []string{"GET /cluster/resources", "GET /cluster/tasks", templateConfig, hostBridges, "GET /nodes/{node}/certificates/info"}
 }
 
-const templateConfig = "GET /nodes/{node}/qemu/{template}/config"
+const (
+	templateConfig = "GET /nodes/{node}/qemu/{template}/config"
+	hostBridges    = "GET /nodes/{node}/network"
+)
 
 // endpoint names what a request asks, whatever it asks it of. The templates of these tests are numbered from 9000.
 func endpoint(record pve.RequestRecord) string {
@@ -93,6 +97,7 @@ func TestRequestBudget(t *testing.T) {
 			b.Expect(own(all[:seenRunning])).To(HaveLen(10), toReady)
 			b.Expect(len(own(all))).To(BeNumerically("<=", 12), "until the inventory shows it: %s", strings.Join(own(all), "\n"))
 			b.Expect(asked(all, templateConfig)).To(Equal(1), "for all machines of the template")
+			b.Expect(asked(all, hostBridges)).To(Equal(1), "for all machines of the host")
 
 			sent := len(b.requests())
 			b.hasNode(machine)

@@ -34,6 +34,8 @@ type Host struct {
 	CloneFailure string
 	// Storages are the storages that are usable on the host, by name.
 	Storages []Storage
+	// Equipment is what else is known that it has.
+	Equipment Equipment
 }
 
 // Template is a template that a host can clone.
@@ -63,6 +65,8 @@ type Request struct {
 	// DiskStorages and SeedStorage must be on the host; empty leaves them open.
 	DiskStorages []proxmox.StorageID
 	SeedStorage  proxmox.StorageID
+	// Needs are what it needs besides.
+	Needs Needs
 }
 
 // Choice is the host that a VM goes to.
@@ -112,7 +116,7 @@ func Place(request Request, hosts []Host) (Choice, Refusals, bool) {
 type filter func(Request, Host) string
 
 func filters() []filter {
-	return []filter{refuseZone, refuseNode, refuseOffline, refuseCPUs, refuseMemory, refuseSource, refuseStorage, refuseSeedStorage}
+	return []filter{refuseZone, refuseNode, refuseOffline, refuseCPUs, refuseMemory, refuseSource, refuseStorage, refuseSeedStorage, refuseEquipment}
 }
 
 func place(request Request, hosts []Host, filters []filter) (Choice, Refusals, bool) {
