@@ -19,7 +19,7 @@ func (w *World) state() State {
 	for _, n := range w.nodes {
 		spec := n.NodeSpec
 		spec.Offline, spec.Bridges, spec.Daemons = !n.online, slices.Clone(n.Bridges), maps.Clone(n.Daemons)
-		spec.PCI = slices.Clone(n.PCI)
+		spec.PCI, spec.BridgeOptions = slices.Clone(n.PCI), cloneBridgeOptions(n.BridgeOptions)
 		if len(spec.Daemons) == 0 {
 			spec.Daemons = nil
 		}
@@ -65,6 +65,12 @@ func (w *World) dumpCluster(s *State) {
 		m.Map = slices.Clone(m.Map)
 		s.PCI = append(s.PCI, m)
 	}
+	for _, id := range slices.Sorted(maps.Keys(w.usbMappings)) {
+		m := *w.usbMappings[id]
+		m.Map = slices.Clone(m.Map)
+		s.USB = append(s.USB, m)
+	}
+	s.CPUModels = slices.Clone(w.cpuModels)
 }
 
 func (s *storage) spec() StorageSpec {

@@ -92,24 +92,6 @@ func listMachines(*call) reply {
 	return ok(out)
 }
 
-func listCPUModels(*call) reply {
-	models := map[string]string{
-		"AuthenticAMD": "EPYC EPYC-Genoa EPYC-IBPB EPYC-Milan EPYC-Milan-v2 EPYC-Rome EPYC-Rome-v2 EPYC-Rome-v3 EPYC-Rome-v4 EPYC-v3 EPYC-v4 Opteron_G1 Opteron_G2 Opteron_G3 Opteron_G4 Opteron_G5 athlon phenom",
-		"GenuineIntel": `486 Broadwell Broadwell-IBRS Broadwell-noTSX Broadwell-noTSX-IBRS Cascadelake-Server Cascadelake-Server-noTSX Conroe Cooperlake GraniteRapids Haswell
-			Haswell-IBRS Haswell-noTSX Haswell-noTSX-IBRS Icelake-Client Icelake-Client-noTSX Icelake-Server Icelake-Server-noTSX IvyBridge IvyBridge-IBRS KnightsMill Nehalem
-			Nehalem-IBRS Penryn SandyBridge SandyBridge-IBRS SapphireRapids Skylake-Client Skylake-Client-IBRS Skylake-Client-noTSX-IBRS Skylake-Server Skylake-Server-IBRS
-			Skylake-Server-noTSX-IBRS Westmere Westmere-IBRS core2duo coreduo pentium pentium2 pentium3`,
-		"default": "host kvm32 kvm64 max qemu32 qemu64 x86-64-v2 x86-64-v2-AES x86-64-v3 x86-64-v4",
-	}
-	out := []map[string]any{}
-	for _, vendor := range []string{"default", "GenuineIntel", "AuthenticAMD"} {
-		for _, name := range strings.Fields(models[vendor]) {
-			out = append(out, map[string]any{"name": name, "vendor": vendor, "custom": 0})
-		}
-	}
-	return ok(out)
-}
-
 // services are the systemd units that the API knows.
 func services(v Version) []string {
 	list := strings.Fields(`chrony corosync cron ksmtuned lxcfs postfix proxmox-firewall pve-cluster pve-firewall pve-ha-crm pve-ha-lrm pve-lxc-syscalld pvedaemon pvefw-logger

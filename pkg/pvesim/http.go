@@ -3,6 +3,7 @@ package pvesim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -196,7 +197,15 @@ func (c *call) proceed() reply {
 
 // run checks the parameters and runs the handler, on the node and in the daemon where the request has arrived.
 func (c *call) run() reply {
-	if errors := c.version.wording().Verify(c.route.params, c.params); len(errors) > 0 {
+	errors := c.version.wording().Verify(c.route.params, c.params)
+	if msg := c.missingCPUModel(); msg != "" && errors["cpu"] == "" {
+		errors = maps.Clone(errors)
+		if errors == nil {
+			errors = map[string]string{}
+		}
+		errors["cpu"] = msg
+	}
+	if len(errors) > 0 {
 		return invalid(errors)
 	}
 	if c.flag("skiplock") && !c.who.isRoot() {

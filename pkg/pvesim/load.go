@@ -57,6 +57,10 @@ func (w *World) load(s State) error {
 	for _, m := range s.PCI {
 		w.mappings[m.ID] = &m
 	}
+	for _, m := range s.USB {
+		w.usbMappings[m.ID] = &m
+	}
+	w.cpuModels = slices.Clone(s.CPUModels)
 	for _, t := range s.Tasks {
 		if err := w.loadTask(t); err != nil {
 			return err
@@ -79,7 +83,7 @@ func (w *World) addNode(s NodeSpec) error {
 	}
 	i := len(w.nodes) + 1
 	s = s.completed(i)
-	s.Daemons = maps.Clone(s.Daemons)
+	s.Daemons, s.BridgeOptions = maps.Clone(s.Daemons), cloneBridgeOptions(s.BridgeOptions)
 	n := &node{NodeSpec: s, id: i, online: !s.Offline, booted: w.clock.Now()}
 	if !n.broadcasts() {
 		w.silence(n)

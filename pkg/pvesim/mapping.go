@@ -21,16 +21,15 @@ func mappingRoutes() []Route {
 	use := anyOf{on(pciPath("{id}"), "Mapping.Use"), on(pciPath("{id}"), "Mapping.Modify"), on(pciPath("{id}"), "Mapping.Audit")}
 	create := slices.Concat(options, []schema.Param{id, device.Required()})
 	update := slices.Concat(options, []schema.Param{id, device, schema.Text("digest").MaxLength(64), schema.Text("delete").Format("pve-configid-list").MaxLength(4096)})
-	return []Route{
+	return append(usbMappingRoutes(), []Route{
 		{Method: "GET", Path: "/cluster/mapping", handle: index("name", "dir", "pci", "usb")},
 		{Method: "GET", Path: pci, handle: listMappings, params: node},
 		{Method: "POST", Path: pci, handle: createMapping, permission: on("/mapping/pci", "Mapping.Modify"), params: create},
 		{Method: "GET", Path: pci + "/{id}", handle: getMapping, permission: use, params: []schema.Param{id}},
 		{Method: "PUT", Path: pci + "/{id}", handle: updateMapping, permission: on(pciPath("{id}"), "Mapping.Modify"), params: update},
 		{Method: "DELETE", Path: pci + "/{id}", handle: deleteMapping, permission: on("/mapping/pci", "Mapping.Modify"), params: []schema.Param{id}},
-		{Method: "GET", Path: "/cluster/mapping/usb", handle: noMappings, params: node},
 		{Method: "GET", Path: "/cluster/mapping/dir", handle: noMappings, params: node},
-	}
+	}...)
 }
 
 // pciPath is where the rights on a mapping are held.
@@ -45,7 +44,7 @@ func pciMapFormat() schema.PropertyString {
 	}}
 }
 
-// noMappings answers for mappings of USB devices and directories, of which there are none.
+// noMappings answers for mappings of directories, of which there are none.
 func noMappings(*call) reply { return ok([]any{}) }
 
 // options of a mapping as the API shows them.

@@ -193,7 +193,49 @@ func (n *node) interfaces() []map[string]any {
 		if i == 0 {
 			maps.Copy(entry, map[string]any{"method": "static", "address": n.Address, "netmask": "24", "cidr": n.Address + "/24", "bridge_ports": "eth0"})
 		}
+		for key, value := range n.BridgeOptions[b] {
+			entry[key] = value
+		}
 		out = append(out, entry)
+	}
+	return out
+}
+
+// ConfigureBridge writes a bridge, with further options, into a host's network configuration, and makes it. Unknown hosts are
+// ignored.
+func (w *World) ConfigureBridge(name proxmox.NodeName, bridge proxmox.BridgeName, options map[string]string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.node(name)
+	if n == nil {
+		return
+	}
+	if !slices.Contains(n.Bridges, bridge) {
+		n.Bridges = append(slices.Clone(n.Bridges), bridge) // the spec's may be another's, too
+	}
+	if n.BridgeOptions == nil {
+		n.BridgeOptions = map[proxmox.BridgeName]map[string]string{}
+	}
+	n.BridgeOptions[bridge] = maps.Clone(options)
+}
+
+// RemoveBridge takes a bridge out of a host's network configuration, and away.
+func (w *World) RemoveBridge(name proxmox.NodeName, bridge proxmox.BridgeName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := w.node(name); n != nil {
+		n.Bridges = slices.DeleteFunc(slices.Clone(n.Bridges), func(b proxmox.BridgeName) bool { return b == bridge })
+		delete(n.BridgeOptions, bridge)
+	}
+}
+
+func cloneBridgeOptions(options map[proxmox.BridgeName]map[string]string) map[proxmox.BridgeName]map[string]string {
+	if options == nil {
+		return nil
+	}
+	out := map[proxmox.BridgeName]map[string]string{}
+	for bridge, values := range options {
+		out[bridge] = maps.Clone(values)
 	}
 	return out
 }

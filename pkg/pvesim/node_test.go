@@ -34,7 +34,7 @@ func TestWhatANodeTellsOfItself(t *testing.T) {
 			asked{"GET /nodes/pve1/services/pveproxy/state", `"state":"running"`},
 			asked{"GET /nodes/pve1/services/nonsense/state", "does not have a value in the enumeration"},
 			asked{"GET /nodes/pve1/qemu/100", `{"subdir":"config"}`},
-			asked{"GET /nodes/pve1/capabilities/qemu/cpu", `{"custom":0,"name":"x86-64-v2-AES","vendor":"default"}`},
+			asked{"GET /nodes/pve1/capabilities/qemu/cpu", `"custom":0,"name":"x86-64-v2-AES","vendor":"default"}`},
 			asked{"GET /nodes/pve1/capabilities/qemu/machines", `{"id":"pc-q35-9.2","type":"q35","version":"9.2"}`},
 		)
 		if cpu := a.object("/nodes/pve1/status")["cpuinfo"].(map[string]any); cpu["cpus"] != 64.0 || cpu["cores"] != 32.0 || cpu["sockets"] != 2.0 {

@@ -93,13 +93,17 @@ func (w *World) volumeFailure(v *vm) string {
 	return ""
 }
 
-// deviceFailure looks for the host's PCI devices that the VM wants.
+// deviceFailure looks for the host's devices that the VM wants.
 func (w *World) deviceFailure(v *vm) string {
 	for _, key := range slices.Sorted(maps.Keys(v.config)) {
-		if unnumbered(key) != "hostpci" {
-			continue
+		msg := ""
+		switch unnumbered(key) {
+		case "hostpci":
+			msg = w.pciFailure(v, v.config[key])
+		case "usb":
+			msg = w.usbFailure(v, v.config[key])
 		}
-		if msg := w.pciFailure(v, v.config[key]); msg != "" {
+		if msg != "" {
 			return msg
 		}
 	}

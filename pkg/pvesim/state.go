@@ -35,6 +35,9 @@ type State struct {
 	HA             HASpec                        `json:"ha,omitzero"`
 	SDN            SDNSpec                       `json:"sdn,omitzero"`
 	PCI            []PCIMappingSpec              `json:"pciMappings,omitempty"`
+	USB            []USBMappingSpec              `json:"usbMappings,omitempty"`
+	// CPUModels are the names of the custom CPU models, without custom- before them.
+	CPUModels []string `json:"cpuModels,omitempty"`
 	// DHCP are the DHCP servers in the guests' networks; without one guests get no address but those of their config.
 	DHCP []DHCPSpec `json:"dhcp,omitempty"`
 	// Downloads are the files on the simulated network.
@@ -64,6 +67,8 @@ type NodeSpec struct {
 	Load float64 `json:"load,omitempty"`
 	// Bridges of the host; nil means vmbr0.
 	Bridges []proxmox.BridgeName `json:"bridges,omitempty"`
+	// BridgeOptions are further options of bridges, as the host's network configuration has them: mtu, bridge_vlan_aware.
+	BridgeOptions map[proxmox.BridgeName]map[string]string `json:"bridgeOptions,omitempty"`
 	// StockQEMU hosts have the QEMU of Debian, without Proxmox's patches: it cannot save the memory of a VM or copy a disk
 	// in use, so that suspending to disk, snapshots with memory and full clones of running VMs fail. They have no qmeventd either:
 	// the process of a guest that powers itself off stays, in the state shutdown.
@@ -338,6 +343,14 @@ type PCIMappingSpec struct {
 	// Mdev tells that mediated devices are made of the devices, LiveMigration that a guest with one can be migrated.
 	Mdev          bool `json:"mdev,omitempty"`
 	LiveMigration bool `json:"liveMigration,omitempty"`
+}
+
+// USBMappingSpec is a resource mapping of USB devices.
+type USBMappingSpec struct {
+	ID          string `json:"id"`
+	Description string `json:"description,omitempty"`
+	// Map has one property string for each host, for example node=pve1,id=046d:c52b.
+	Map []string `json:"map"`
 }
 
 // TaskSpec is a task that has ended.

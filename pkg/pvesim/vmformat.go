@@ -186,13 +186,10 @@ func cpuFormat(v Version) schema.PropertyString {
 	return out
 }
 
-// cpuRefusal is validate_vm_cpu_conf. There are no custom models.
+// cpuRefusal is validate_vm_cpu_conf, but for custom models (missingCPUModel), which not every world has.
 func (v Version) cpuRefusal(p schema.Properties) string {
 	model := p["cputype"]
-	if name, custom := strings.CutPrefix(model, "custom-"); custom {
-		return fmt.Sprintf("Custom cputype '%s' not found", name)
-	}
-	if model != "" && !slices.Contains(cpuModels(), model) {
+	if model != "" && !strings.HasPrefix(model, customCPU) && !slices.Contains(cpuModels(), model) {
 		return fmt.Sprintf("Built-in cputype '%s' is not defined (missing 'custom-' prefix?)", model)
 	}
 	for flag := range strings.SplitSeq(p["flags"], ";") {

@@ -39,6 +39,9 @@ type World struct {
 	// options are those of datacenter.cfg, mappings the resource mappings of PCI devices.
 	options  map[string]string
 	mappings map[string]*PCIMappingSpec
+	// usbMappings are those of USB devices, cpuModels the names of the custom CPU models.
+	usbMappings map[string]*USBMappingSpec
+	cpuModels   []string
 	// downloads are the files on the network, by URL.
 	downloads map[string]*DownloadSpec
 	pools     map[proxmox.PoolID]*pool
@@ -96,7 +99,7 @@ func emptyWorld(m Model) *World {
 		random:  rand.New(rand.NewPCG(m.Seed, 0x70766573696d)),
 		nextPID: 1000, volumes: map[volumeKey]*volume{}, vms: map[proxmox.VMID]*vm{}, containers: map[proxmox.VMID]*container{},
 		firewalls: newFirewalls(), sdn: newSDN(),
-		options: map[string]string{}, mappings: map[string]*PCIMappingSpec{}, downloads: map[string]*DownloadSpec{}, pools: map[proxmox.PoolID]*pool{},
+		options: map[string]string{}, mappings: map[string]*PCIMappingSpec{}, usbMappings: map[string]*USBMappingSpec{}, downloads: map[string]*DownloadSpec{}, pools: map[proxmox.PoolID]*pool{},
 		users: map[string]*user{}, groups: map[string]*userGroupEntry{}, roles: specialRoles(m.Version), acl: map[string][]ACLSpec{}, tokens: map[string]*token{}, tickets: map[string]*ticket{}, tasks: newTaskList(),
 		flocks: map[flockKey]*flock{}, ha: newHAManager(), dhcp: map[proxmox.BridgeName]*dhcpServer{}, stale: map[proxmox.VMID]bool{},
 		wake: make(chan struct{}, 1), closed: make(chan struct{}),

@@ -48,6 +48,9 @@ func TestTheStateOfTheClusterIsKept(t *testing.T) {
 	s := newWorld(t).State()
 	s.Options = map[string]string{"mac_prefix": "AA:BB:CC", "next-id": "lower=500"}
 	s.PCI = []pvesim.PCIMappingSpec{{ID: "gpu", Map: []string{"node=pve1,path=0000:01:00.0,id=10de:2204"}, Mdev: true}}
+	s.USB = []pvesim.USBMappingSpec{{ID: "key", Description: "d", Map: []string{"node=pve1,id=046d:c52b"}}}
+	s.CPUModels = []string{"small"}
+	s.Nodes[0].BridgeOptions = map[proxmox.BridgeName]map[string]string{"vmbr0": {"mtu": "9000"}}
 	s.Nodes[0].PCI = []pvesim.PCIDeviceSpec{{ID: "0000:01:00.0", Vendor: "0x10de", Device: "0x2204"}}
 	s.Volumes = append(s.Volumes, pvesim.VolumeSpec{
 		ID: "shared:backup/vzdump-qemu-1-x.vma", Content: "backup", Format: "vma", VMID: 1, Size: 5, Used: 1, Notes: "n", Protected: true,
