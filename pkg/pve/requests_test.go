@@ -44,7 +44,7 @@ type request struct {
 func task(upid proxmox.UPID, err error) (any, error) { return string(upid), err }
 
 func requests() []request {
-	return slices.Concat(reads(), firewallReads(), haReads(), writes(), firewallWrites(), haWrites())
+	return slices.Concat(reads(), equipmentReads(), firewallReads(), haReads(), writes(), firewallWrites(), haWrites())
 }
 
 func reads() []request {

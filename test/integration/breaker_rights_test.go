@@ -46,6 +46,7 @@ func TestDocumentedRightsAreEnough(t *testing.T) {
 func TestDocumentedRightsAreEnoughForAllHardware(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.bridge("vmbr0", vlanAware(), "pve1", "pve2", "pve3")
 	b.livesOnce(b.scoped("m1", equip))
 }
 

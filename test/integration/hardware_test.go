@@ -57,6 +57,7 @@ func TestAMachineGetsTheHardwareThatIsAsked(t *testing.T) {
 		t.Run(string(version), func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, pvesim.WithVersion(version))
+			b.bridge("vmbr0", vlanAware(), "pve1", "pve2", "pve3")
 			b.provisioned(b.cluster("c1"))
 			machine := b.machine("c1", "m1", equip)
 			b.running(machine)
