@@ -135,7 +135,7 @@ func clone(m Machine) Decision {
 			Snapshot: template.Snapshot, Storage: proxmox.StorageID(template.Storage), Format: template.Format,
 			Place: m.CloneSlot.Place,
 		},
-		Reason{Cloning, fmt.Sprintf("cloning template %d of %s to VM %d on %s", r.SourceVMID, r.SourceNode, r.VMID, r.Node)},
+		Reason{Cloning, fmt.Sprintf("cloning %s to VM %d on %s", Original(m.Spec), r.VMID, r.Node)},
 	}
 }
 
@@ -171,6 +171,14 @@ func newConfig(m Machine) vmconfig.Config {
 		return nil
 	}
 	return desired(m).New()
+}
+
+// Original names what a VM is a clone of.
+func Original(spec v1beta1.ProxmoxMachineSpec) string {
+	if snapshot := spec.Source.Template.Snapshot; snapshot != "" {
+		return fmt.Sprintf("snapshot %s of VM %d of %s", snapshot, spec.Reservation.SourceVMID, spec.Reservation.SourceNode)
+	}
+	return fmt.Sprintf("template %d of %s", spec.Reservation.SourceVMID, spec.Reservation.SourceNode)
 }
 
 // Origin says what a VM without a template is made from.

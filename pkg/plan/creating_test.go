@@ -96,3 +96,19 @@ func TestAVMWithoutATemplateThatCannotBeIsNotPlaced(t *testing.T) {
 		},
 	})
 }
+
+func TestASnapshotIsClonedInFull(t *testing.T) {
+	m := machine(reserved, task("imgcopy", plan.TaskSucceeded), func(m *plan.Machine) {
+		m.Spec.Source.Template = v1beta1.TemplateSource{VMID: 300, Snapshot: "v1", CloneMode: v1beta1.CloneModeFull, Storage: "nfs", Format: "qcow2"}
+		m.Spec.Reservation.SourceVMID = 300
+	})
+	runSteps(t, []step{{"it is named", m, "do Clone | Cloning: cloning snapshot v1 of VM 300 of pve3 to VM 101 on pve1"}})
+	do, _ := plan.MachineStep(m).(plan.Do)
+	want := plan.Clone{
+		VM: on("pve1"), Source: 300, SourceNode: "pve3", Name: "worker-1", Description: vmconfig.Description("worker-1", uuid), Pool: "capi", Mode: v1beta1.CloneModeFull,
+		Snapshot: "v1", Storage: "nfs", Format: "qcow2",
+	}
+	if diff := cmp.Diff(want, do.Action); diff != "" {
+		t.Errorf("action (-want +got):\n%s", diff)
+	}
+}

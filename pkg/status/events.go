@@ -87,7 +87,7 @@ func (c machineChange) cloned() []Event {
 	if source := c.after.Spec.Source; !source.UsesTemplate() {
 		return normal(v1beta1.CreatedEvent, "made VM %d on %s %s", r.VMID, c.vm().Node, plan.Origin(source))
 	}
-	return normal(v1beta1.ClonedEvent, "cloned template %d of %s to VM %d on %s", r.SourceVMID, r.SourceNode, r.VMID, c.vm().Node)
+	return normal(v1beta1.ClonedEvent, "cloned %s to VM %d on %s", plan.Original(c.after.Spec), r.VMID, c.vm().Node)
 }
 
 // power tells that the VM runs or is off, unless it is told to be found so.

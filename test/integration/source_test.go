@@ -133,7 +133,7 @@ func sources() []madeFrom {
 		{
 			"snapshot of a VM",
 			[]func(*v1beta1.ProxmoxMachine){template(v1beta1.TemplateSource{Tags: []string{"workshop"}, Snapshot: "v1"})},
-			"cloned template 9300 of pve3",
+			"cloned snapshot v1 of VM 9300 of pve3",
 			map[string]string{"balloon": "512"},
 			map[string]string{"snapname": "v1"},
 		},
