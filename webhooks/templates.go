@@ -1,6 +1,6 @@
 // Package webhooks checks what the rules in the CRDs cannot: that templates stay as they are, but for the dry runs in which
-// Cluster API's topology controller asks whether a change would need a rollout; and that the addresses that a ProxmoxCluster
-// has for its machines are nobody else's.
+// Cluster API's topology controller asks whether a change would need a rollout; that machines change in what their VMs can follow
+// alone; and that the addresses that a ProxmoxCluster has for its machines are nobody else's.
 package webhooks
 
 import (
@@ -36,6 +36,10 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	err = ctrl.NewWebhookManagedBy(mgr, &v1beta1.ProxmoxCluster{}).WithValidator(clusterValidator{}).Complete()
 	if err != nil {
 		return fmt.Errorf("set up the webhook of ProxmoxClusters: %w", err)
+	}
+	err = ctrl.NewWebhookManagedBy(mgr, &v1beta1.ProxmoxMachine{}).WithValidator(machineValidator{}).Complete()
+	if err != nil {
+		return fmt.Errorf("set up the webhook of ProxmoxMachines: %w", err)
 	}
 	return nil
 }

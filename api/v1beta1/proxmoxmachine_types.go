@@ -6,6 +6,9 @@ import (
 )
 
 const (
+	// AppliedSpecAnnotation is the provider's, on a ProxmoxMachine whose VM runs: the part of the spec that the VM's config was
+	// brought to last, as JSON. It tells what the spec says anew from what somebody changed of the VM.
+	AppliedSpecAnnotation = "infrastructure.cluster.x-k8s.io/applied-spec"
 	// MachineFinalizer keeps a ProxmoxMachine until its VM is seen to be gone.
 	MachineFinalizer = "proxmoxmachine.infrastructure.cluster.x-k8s.io"
 	// AddressClaimFinalizer keeps an IPAddressClaim and its IPAddress until the VM that uses the address is gone. It has to be
@@ -35,9 +38,9 @@ const (
 // itself is left alone.
 const HostLabel = "infrastructure.cluster.x-k8s.io/host"
 
-// ProxmoxMachineSpec is what is asked of one VM. What a user sets is immutable, since the VM is made from it once: change
-// a ProxmoxMachineTemplate and let Cluster API roll the machines. Only powerState and firewall may be changed. providerID and reservation
-// are the provider's.
+// ProxmoxMachineSpec is what is asked of one VM. What a VM can follow may be changed, and is carried out; docs/fields.md says of
+// each field how it takes effect. What needs another VM is refused: change a ProxmoxMachineTemplate and let Cluster API roll the
+// machines. A field that is no longer set leaves the VM as it is. providerID and reservation are the provider's.
 // +kubebuilder:validation:XValidation:rule="!has(self.source.image) || has(self.disks) && has(self.disks.boot) && has(self.disks.boot.storage)",fieldPath=".disks.boot.storage",message="source.image needs disks.boot.storage, where the boot disk goes"
 // +kubebuilder:validation:XValidation:rule="!has(self.source.netboot) || !has(self.disks) || !has(self.disks.boot) || has(self.disks.boot.storage) && has(self.disks.boot.sizeGiB)",fieldPath=".disks.boot",message="with source.netboot, a boot disk needs disks.boot.storage and disks.boot.sizeGiB"
 // +kubebuilder:validation:XValidation:rule="!has(self.source.netboot) || self.network.devices.exists(d, d.name == self.source.netboot.device)",fieldPath=".source.netboot.device",message="source.netboot.device is the name of one of network.devices"
@@ -150,7 +153,8 @@ type ProxmoxMachineSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="!self.startsWith('capve-')",message="tags that start with capve- are the provider's"
 	Tags []string `json:"tags,omitempty"`
 
-	// driftPolicy says what becomes of a VM that somebody changed: Ignore, Report (the default) or Repair.
+	// driftPolicy says what becomes of a VM that somebody changed in Proxmox VE: Ignore leaves it alone, Report (the default)
+	// says so in the condition ConfigurationUpToDate, and Repair changes back what the spec sets. Nothing restarts a VM.
 	// +optional
 	// +default="Report"
 	DriftPolicy DriftPolicy `json:"driftPolicy,omitempty"`
@@ -324,21 +328,6 @@ type ProxmoxMachine struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID is immutable once set: the Node of the machine has the same"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.reservation) || (has(self.reservation) && self.reservation.uuid == oldSelf.reservation.uuid)",message="reservation.uuid is immutable once set: it is the identity of the VM"
-	// +kubebuilder:validation:XValidation:rule="self.source == oldSelf.source",message="source is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="self.cpu == oldSelf.cpu",message="cpu is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="self.memory == oldSelf.memory",message="memory is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="has(self.disks) == has(oldSelf.disks) && (!has(self.disks) || self.disks == oldSelf.disks)",message="disks is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="self.network == oldSelf.network",message="network is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="has(self.hardware) == has(oldSelf.hardware) && (!has(self.hardware) || self.hardware == oldSelf.hardware)",message="hardware is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="has(self.options) == has(oldSelf.options) && (!has(self.options) || self.options == oldSelf.options)",message="options is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="has(self.rawConfig) == has(oldSelf.rawConfig) && (!has(self.rawConfig) || self.rawConfig == oldSelf.rawConfig)",message="rawConfig is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="has(self.vmName) == has(oldSelf.vmName) && (!has(self.vmName) || self.vmName == oldSelf.vmName)",message="vmName is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="has(self.description) == has(oldSelf.description) && (!has(self.description) || self.description == oldSelf.description)",message="description is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="has(self.tags) == has(oldSelf.tags) && (!has(self.tags) || self.tags == oldSelf.tags)",message="tags is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="has(self.placement) == has(oldSelf.placement) && (!has(self.placement) || self.placement == oldSelf.placement)",message="placement is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="has(self.pool) == has(oldSelf.pool) && (!has(self.pool) || self.pool == oldSelf.pool)",message="pool is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="has(self.vmIDRange) == has(oldSelf.vmIDRange) && (!has(self.vmIDRange) || self.vmIDRange == oldSelf.vmIDRange)",message="vmIDRange is immutable: change the ProxmoxMachineTemplate and roll the machines"
-	// +kubebuilder:validation:XValidation:rule="has(self.bootstrap) == has(oldSelf.bootstrap) && (!has(self.bootstrap) || self.bootstrap == oldSelf.bootstrap)",message="bootstrap is immutable: change the ProxmoxMachineTemplate and roll the machines"
 	Spec ProxmoxMachineSpec `json:"spec,omitempty,omitzero"`
 	// status is what was observed.
 	// +optional

@@ -341,29 +341,29 @@ func TestDefaults(t *testing.T) {
 	d.Expect(cluster.Spec.Regions[0].Zones[0].ControlPlane).To(HaveValue(BeTrue()))
 }
 
-func TestProxmoxMachineIsImmutable(t *testing.T) {
+// TestWhatNeedsAnotherVMIsRefused has the whole text of each refusal: it names the field, and what to do.
+func TestWhatNeedsAnotherVMIsRefused(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	machine := d.validMachine()
 	d.Expect(d.client.Create(t.Context(), machine)).To(Succeed())
-	roll := " is immutable: change the ProxmoxMachineTemplate and roll the machines"
+	const remedy = ": make a new ProxmoxMachineTemplate and have the machines rolled, or delete the Machine to have it made anew"
+	const plain, once = "a VM cannot change it" + remedy, "a VM cannot change it, the guest is told at its first start" + remedy
 	for _, row := range []refusal{
 		{"providerID", one("spec.providerID", "proxmox://other"), "providerID is immutable once set: the Node of the machine has the same"},
 		{"providerID away", []edit{without("spec.providerID")}, "providerID is immutable once set"},
 		{"identity", one("spec.reservation.uuid", strings.Replace(exampleUUID, "0", "1", 1)), "reservation.uuid is immutable once set: it is the identity of the VM"},
 		{"reservation away", []edit{without("spec.reservation")}, "reservation.uuid is immutable once set"},
-		{"source", one("spec.source.template.tags", []any{"other"}), "source" + roll},
-		{"cpu", one("spec.cpu.cores", int64(4)), "cpu" + roll},
-		{"memory", one("spec.memory.sizeMiB", int64(16384)), "memory" + roll},
-		{"disks", one("spec.disks.boot.sizeGiB", int64(41)), "disks" + roll},
-		{"disks away", []edit{without("spec.disks")}, "disks" + roll},
-		{"network", one("spec.network.devices.0.bridge", "vmbr1"), "network" + roll},
-		{"placement", one("spec.placement.allowedNodes.0", "pve2"), "placement" + roll},
-		{"placement away", []edit{without("spec.placement")}, "placement" + roll},
-		{"pool", one("spec.pool", "test"), "pool" + roll},
-		{"pool away", []edit{without("spec.pool")}, "pool" + roll},
-		{"bootstrap", one("spec.bootstrap.storage", "other"), "bootstrap" + roll},
-		{"bootstrap away", []edit{without("spec.bootstrap")}, "bootstrap" + roll},
+		{"source", one("spec.source.template.tags", []any{"other"}), "spec.source: Forbidden: " + plain},
+		{"a smaller disk", one("spec.disks.boot.sizeGiB", int64(39)), "spec.disks.boot.sizeGiB: Forbidden: a disk grows, but never shrinks, as from 40 GiB to 39 GiB" + remedy},
+		{"a MAC address", one("spec.network.devices.0.macAddress", "BC:24:11:00:00:77"), "spec.network.devices[net31].macAddress: Forbidden: a VM cannot change it, the guest's network config finds the device by it" + remedy},
+		{"addresses", []edit{without("spec.network.devices.0.ipv4")}, "spec.network.devices[net31].ipv4: Forbidden: " + once},
+		{"DNS", one("spec.network.dns.nameservers", []any{"192.0.2.99"}), "spec.network.dns: Forbidden: " + once},
+		{"firmware", one("spec.hardware", map[string]any{"bios": "ovmf", "efiDisk": map[string]any{"storage": "local"}}), "spec.hardware.efiDisk.storage: Forbidden: " + plain},
+		{"placement", one("spec.placement.allowedNodes.0", "pve2"), "spec.placement: Forbidden: " + plain},
+		{"placement away", []edit{without("spec.placement")}, "spec.placement: Forbidden: " + plain},
+		{"bootstrap", one("spec.bootstrap.storage", "other"), "spec.bootstrap: Forbidden: " + once},
+		{"bootstrap away", []edit{without("spec.bootstrap")}, "spec.bootstrap: Forbidden: " + once},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			err := d.client.Update(t.Context(), document(t, d.scheme, machine, row.edits...), client.DryRunAll)
@@ -372,8 +372,21 @@ func TestProxmoxMachineIsImmutable(t *testing.T) {
 			}
 		})
 	}
-	for _, field := range []edit{set("spec.reservation.vmID", int64(101)), set("spec.reservation.node", "pve2"), set("metadata.labels.a", "b")} {
-		d.Expect(d.client.Update(t.Context(), document(t, d.scheme, machine, field), client.DryRunAll)).To(Succeed(), "%s", field.path)
+}
+
+func TestWhatAVMCanFollowIsAccepted(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	machine := d.validMachine()
+	d.Expect(d.client.Create(t.Context(), machine)).To(Succeed())
+	for _, change := range []edit{
+		set("spec.reservation.vmID", int64(101)), set("spec.reservation.node", "pve2"), set("metadata.labels.a", "b"),
+		set("spec.cpu.cores", int64(4)), set("spec.cpu.units", int64(50)), set("spec.memory.sizeMiB", int64(16384)), set("spec.disks.boot.sizeGiB", int64(41)),
+		without("spec.disks"), set("spec.network.devices.0.bridge", "vmbr1"), set("spec.network.devices.0.linkDown", true), set("spec.tags", []any{"a"}),
+		set("spec.description", "for team A"), set("spec.vmName", "pet"), set("spec.options", map[string]any{"onBoot": true, "protection": true}),
+		set("spec.driftPolicy", "Repair"), set("spec.powerState", "Stopped"), set("spec.firewall", map[string]any{"enabled": true}),
+	} {
+		d.Expect(d.client.Update(t.Context(), document(t, d.scheme, machine, change), client.DryRunAll)).To(Succeed(), "%s", change.path)
 	}
 }
 

@@ -82,11 +82,7 @@ func Compare(desired Desired, observed Config) Comparison {
 		wanted[want.Key] = true
 		comparison.compare(want, observed[want.Key])
 	}
-	for _, want := range wants {
-		if value, set := comparison.Change.Set[want.Key]; set && observed[want.Key] == "" && want.Part != "" {
-			comparison.Change.Set[want.Key] = want.in(value) // a new value needs the parts that are usual, too
-		}
-	}
+	comparison.complete(wants, observed)
 	for _, key := range slices.Sorted(maps.Keys(observed)) {
 		if !wanted[key] {
 			comparison.dismiss(key, observed[key])
@@ -95,12 +91,18 @@ func Compare(desired Desired, observed Config) Comparison {
 	slices.Sort(comparison.Change.Delete)
 	comparison.Grow = desired.Growths(observed)
 	for _, growth := range comparison.Grow {
-		comparison.differ(Difference{
-			Field:  at(growth.Field, growth.Key, "size", Live),
-			Wanted: fmt.Sprintf("%d GiB", growth.Size/proxmox.GiB(1).Bytes()), Is: ParseProperties(observed[growth.Key]).Get("size"),
-		})
+		comparison.differ(growth.difference(observed))
 	}
 	return comparison
+}
+
+// complete gives new values the parts that are usual, too.
+func (c *Comparison) complete(wants []want, observed Config) {
+	for _, want := range wants {
+		if value, set := c.Change.Set[want.Key]; set && observed[want.Key] == "" && want.Part != "" {
+			c.Change.Set[want.Key] = want.in(value)
+		}
+	}
 }
 
 // compare notes what is not as wanted, and its mending.

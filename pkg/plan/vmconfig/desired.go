@@ -20,6 +20,8 @@ type Desired struct {
 	Spec v1beta1.ProxmoxMachineSpec
 	// Seed is the ISO that the guest boots with.
 	Seed proxmox.VolumeID
+	// dropped are tags that the spec had and has no more.
+	dropped []string
 }
 
 // Encode returns the config of a VM that has nothing yet: every value that is asked for.
@@ -104,7 +106,9 @@ func (d Desired) marks(observed Config) []want {
 // tags adds ours to a list and drops identity tags that came with the template.
 func (d Desired) tags(observed string) string {
 	ours := IdentityTag(d.UUID)
-	kept := slices.DeleteFunc(Tags(observed), func(t string) bool { return strings.HasPrefix(t, TagPrefix) && t != ours })
+	kept := slices.DeleteFunc(Tags(observed), func(t string) bool {
+		return strings.HasPrefix(t, TagPrefix) && t != ours || slices.Contains(d.dropped, t)
+	})
 	all := append(append(kept, d.Spec.Tags...), ours)
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), ";")

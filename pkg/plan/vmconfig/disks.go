@@ -131,11 +131,15 @@ func startsWith(observed, wanted string) bool {
 
 // Growths are the disks that are smaller than asked for.
 func (d Desired) Growths(observed Config) []Growth {
+	return slices.DeleteFunc(d.sizes(observed), func(size Growth) bool { return diskSize(observed[size.Key]) >= size.Size })
+}
+
+// sizes are the sizes that are asked for of disks that are there.
+func (d Desired) sizes(observed Config) []Growth {
 	var all []Growth
 	note := func(path, key string, gib int32) {
-		wanted := proxmox.GiB(gib).Bytes()
-		if drive := observed[key]; isThere(drive) && diskSize(drive) < wanted {
-			all = append(all, Growth{Key: key, Field: path + ".sizeGiB", Size: wanted})
+		if gib > 0 && isThere(observed[key]) {
+			all = append(all, Growth{Key: key, Field: path + ".sizeGiB", Size: proxmox.GiB(gib).Bytes()})
 		}
 	}
 	if key, found := d.bootKey(observed); found {

@@ -72,13 +72,14 @@ func Fields() []Field {
 	fields = append(fields, fieldsOf("", "", specTable)...)
 	fields = append(fields, fieldsOf("hardware.pciDevices[].", "hostpci[n]", pciTable)...)
 	fields = append(fields, fieldsOf("hardware.usbDevices[].", "usb[n]", usbTable)...)
-	fields = append(fields, Field{"hardware.serialPorts", "serial[n]", "", Reboot, "A port that is no longer listed stays."})
+	fields = append(fields, Field{"hardware.serialPorts", "serial[n]", "", Reboot, "A port that is no longer listed goes, too."})
 	fields = append(fields, bootDiskFields()...)
 	fields = append(fields, fieldsOf("disks.boot.", "<disk>", diskTable)...)
 	fields = append(fields, additionalDiskFields()...)
 	fields = append(fields, fieldsOf("disks.additional[].", "<disk>", diskTable)...)
 	fields = append(fields, fieldsOf("network.devices[].", "net[n]", deviceTable)...)
-	return append(fields, otherFields()...)
+	fields = append(fields, otherFields()...)
+	return append(fields, besideFields()...)
 }
 
 func fieldsOf[T any](prefix, key string, rows []row[T]) []Field {
@@ -104,7 +105,7 @@ func bootDiskFields() []Field {
 
 func additionalDiskFields() []Field {
 	return []Field{
-		{"disks.additional[].name", "<disk>", "", HotplugDisk, "A new scsi or virtio disk; Reboot for sata and ide. A disk that is no longer listed stays."},
+		{"disks.additional[].name", "<disk>", "", HotplugDisk, "A new scsi or virtio disk; Reboot for sata and ide. A disk is not taken from a VM: that needs another."},
 		{"disks.additional[].storage", "<disk>", "file", Replace, "The disk that exists is kept."},
 		{"disks.additional[].sizeGiB", "<disk>", "size", Live, "It grows, and never shrinks."},
 		{"disks.additional[].format", "<disk>", "format", Replace, "The disk that exists is kept."},
@@ -114,9 +115,9 @@ func additionalDiskFields() []Field {
 // otherFields are those that no config says, or that are said in ways of their own.
 func otherFields() []Field {
 	return []Field{
-		{"hardware.pciDevices[].name", "hostpci[n]", "", Reboot, "A device that is no longer listed stays."},
-		{"hardware.usbDevices[].name", "usb[n]", "", HotplugUSB, "A device that is no longer listed stays."},
-		{"network.devices[].name", "net[n]", "", HotplugNetwork, "The guest's network config was told it at the first start: it does not configure a device that is added later."},
+		{"hardware.pciDevices[].name", "hostpci[n]", "", Reboot, "A device that is no longer listed goes, too."},
+		{"hardware.usbDevices[].name", "usb[n]", "", HotplugUSB, "A device that is no longer listed goes, too."},
+		{"network.devices[].name", "net[n]", "", HotplugNetwork, "The guest's network config was told it at the first start: it does not configure a device that is added later, so that only devices without addresses can be added and taken away."},
 		{"network.devices[].macPrefix", "net[n]", "macaddr", Replace, "The guest's network config finds the device by its MAC address."},
 		{"network.devices[].queuesPerCPU", "net[n]", "queues", HotplugNetwork, ""},
 		{"network.devices[].ipv4", "", "", Replace, toldOnce},
@@ -129,20 +130,34 @@ func otherFields() []Field {
 		{"network.configVersion", "", "", Replace, toldOnce},
 		{"vmName", "name", "", Live, ""},
 		{"description", "description", "", Live, ""},
-		{"tags", "tags", "", Live, "A tag that is no longer listed stays on the VM: it may be somebody else's."},
+		{"tags", "tags", "", Live, "A tag that the spec listed and lists no more goes; others stay: they may be somebody else's."},
 		{"rawConfig", "<key>", "", Reboot, "Some keys take effect at once, and some only root@pam may set."},
-		{"firewall", "", "", Live, ""},
-		{"highAvailability", "", "", Live, ""},
 		{"pool", "", "", Live, ""},
 		{"powerState", "", "", Live, ""},
 		{"driftPolicy", "", "", Live, ""},
-		{"providerID", "", "", Replace, "The provider's."},
-		{"reservation", "", "", Replace, "The provider's. Its uuid is in smbios1, tags and description."},
+		{"providerID", "", "", Replace, providersNote},
+		{"reservation", "", "", Replace, providersNote + " Its uuid is in smbios1, tags and description."},
 		{"source", "", "", Replace, ""},
 		{"placement", "", "", Replace, ""},
 		{"vmIDRange", "", "", Replace, ""},
 		{"bootstrap", "<disk>", "", Replace, toldOnce},
 	}
 }
+
+// besideFields are those of what Proxmox VE keeps beside the VM's config.
+func besideFields() []Field {
+	var fields []Field
+	for _, path := range []string{
+		"firewall.enabled", "firewall.policyIn", "firewall.policyOut", "firewall.ipFilter", "firewall.macFilter", "firewall.dhcp", "firewall.ndp",
+		"firewall.routerAdvertisement", "firewall.logLevelIn", "firewall.logLevelOut", "firewall.securityGroups[].name", "firewall.securityGroups[].device",
+		"highAvailability.enabled", "highAvailability.group", "highAvailability.rules", "highAvailability.maxRestart", "highAvailability.maxRelocate",
+	} {
+		fields = append(fields, at(path, "", "", Live))
+	}
+	return fields
+}
+
+// providersNote starts the notes of the fields that the provider sets.
+const providersNote = "The provider's."
 
 const toldOnce = "The guest is told at its first start."
