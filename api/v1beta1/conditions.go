@@ -20,8 +20,9 @@ const (
 	AddressesReadyCondition = "AddressesReady"
 	// VirtualMachineReadyCondition is True when the VM exists, is configured as asked and runs.
 	VirtualMachineReadyCondition = "VirtualMachineReady"
-	// ConfigurationUpToDateCondition is False when somebody changed the VM in Proxmox VE, so that it is no longer as it was made.
-	// The VM still runs: Ready does not depend on it.
+	// ConfigurationUpToDateCondition is True when the VM's config is as the spec says and in effect. It is False when somebody
+	// changed the VM in Proxmox VE, when a change of the spec is not carried out yet or cannot be, and while keys wait for a
+	// restart. The VM still runs: Ready does not depend on it.
 	ConfigurationUpToDateCondition = "ConfigurationUpToDate"
 	// FirewallUpToDateCondition is True when the VM's firewall in Proxmox VE is as spec.firewall says. A machine that asks for
 	// none has no such condition. Ready does not depend on it: a VM that does not have its firewall yet is not started.

@@ -25,6 +25,14 @@ const (
 	StoppedOutsideEvent = "StoppedOutside"
 	// DriftedEvent is a warning: somebody changed the VM.
 	DriftedEvent = "Drifted"
+	// ReconfiguredEvent says that the VM's config was changed as the spec says.
+	ReconfiguredEvent = "Reconfigured"
+	// RepairedEvent is a warning: somebody changed the VM, and it is changed back.
+	RepairedEvent = "Repaired"
+	// RepairContestedEvent is a warning: somebody changes again and again what is changed back, which is left alone for a while.
+	RepairContestedEvent = "RepairContested"
+	// RestartRequiredEvent says that what was changed takes effect when the VM is restarted.
+	RestartRequiredEvent = "RestartRequired"
 	// VirtualMachineGoneEvent is a warning: somebody removed the VM.
 	VirtualMachineGoneEvent = "VirtualMachineGone"
 	// RefusedEvent is a warning: what is at the machine's VMID is not the machine's, and was not touched.

@@ -62,7 +62,14 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 	case plan.Follow:
 		return Outcome{}, a.follow(ctx, subject, action)
 	case plan.RecordProviderID:
-		return Outcome{}, a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.ProviderID = action.ProviderID })
+		return Outcome{}, a.patch(ctx, subject.ProxmoxMachine, func(machine *v1beta1.ProxmoxMachine) {
+			machine.Spec.ProviderID = action.ProviderID
+			setAnnotation(machine, v1beta1.AppliedSpecAnnotation, action.Applied)
+		})
+	case plan.RecordApplied:
+		return Outcome{}, a.patch(ctx, subject.ProxmoxMachine, func(machine *v1beta1.ProxmoxMachine) {
+			setAnnotation(machine, v1beta1.AppliedSpecAnnotation, action.Spec)
+		})
 	case plan.RecordFirewall:
 		return Outcome{}, a.recordFirewall(ctx, subject.ProxmoxMachine, action)
 	case plan.RecordHA:
@@ -71,7 +78,7 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 		return Outcome{}, a.holdAddresses(ctx, machine, action)
 	case plan.ReleaseAddresses:
 		return Outcome{}, a.releaseAddresses(ctx, machine.GetNamespace(), subject.Claims())
-	case plan.Clone, plan.Create, plan.UploadSeed, plan.Configure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed,
+	case plan.Clone, plan.Create, plan.UploadSeed, plan.Configure, plan.Reconfigure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed,
 		plan.WithdrawSeed, plan.Shutdown, plan.Stop, plan.Destroy, plan.EditFirewall, plan.EditHA:
 		return a.onProxmox(ctx, subject, action)
 	case plan.RemoveFinalizer, plan.SetEndpoint, plan.ApplyPool:
@@ -131,20 +138,39 @@ func (a *Actor) follow(ctx context.Context, subject observe.MachineSubject, acti
 	return err
 }
 
-// patchSpec changes the machine's spec, unless the machine was changed since it was read, which is ErrBehind. The status in
-// memory stays.
+// patchSpec changes the machine's spec, as patch does.
 func (a *Actor) patchSpec(ctx context.Context, machine *v1beta1.ProxmoxMachine, change func(*v1beta1.ProxmoxMachineSpec)) error {
+	return a.patch(ctx, machine, func(machine *v1beta1.ProxmoxMachine) { change(&machine.Spec) })
+}
+
+// patch changes the machine's spec and annotations, unless the machine was changed since it was read, which is ErrBehind. The
+// status in memory stays.
+func (a *Actor) patch(ctx context.Context, machine *v1beta1.ProxmoxMachine, change func(*v1beta1.ProxmoxMachine)) error {
 	patched := machine.DeepCopy()
-	change(&patched.Spec)
+	change(patched)
 	patch := client.MergeFromWithOptions(machine.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	annotations := patched.DeepCopy().Annotations
 	switch err := a.Client.Patch(ctx, patched, patch); {
 	case apierrors.IsConflict(err):
 		return observe.ErrBehind
 	case err != nil:
-		return fmt.Errorf("patch the spec of ProxmoxMachine %s: %w", machine.Name, err)
+		return fmt.Errorf("patch ProxmoxMachine %s: %w", machine.Name, err)
 	}
-	machine.Spec, machine.ResourceVersion, machine.Generation = patched.Spec, patched.ResourceVersion, patched.Generation
+	machine.Spec, machine.Annotations = patched.Spec, annotations
+	machine.ResourceVersion, machine.Generation = patched.ResourceVersion, patched.Generation
 	return nil
+}
+
+// setAnnotation sets an annotation; an empty one goes.
+func setAnnotation(machine *v1beta1.ProxmoxMachine, key, text string) {
+	if text == "" {
+		delete(machine.Annotations, key)
+		return
+	}
+	if machine.Annotations == nil {
+		machine.Annotations = map[string]string{}
+	}
+	machine.Annotations[key] = text
 }
 
 // onProxmox executes an action that is a request to Proxmox VE.
@@ -161,6 +187,7 @@ func (a *Actor) onProxmox(ctx context.Context, subject observe.MachineSubject, a
 	a.remember(identity, action, err)
 	a.Memory.Ordered(identity, action, err)
 	a.settle(subject, action, outcome, err)
+	err = a.keepUp(subject, action, err)
 	if outcome.Task != "" {
 		a.Memory.Started(identity, outcome.Task)
 		cluster.Tracker.Follow(outcome.Task, pve.Owner(subject.Key()))

@@ -5,11 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/observe"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/firewall"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
@@ -29,31 +25,11 @@ func (a *Actor) annotate(ctx context.Context, machine *v1beta1.ProxmoxMachine, n
 	if err != nil {
 		return fmt.Errorf("write the annotation %s of ProxmoxMachine %s: %w", name, machine.Name, err)
 	}
-	patched := machine.DeepCopy()
-	if patched.Annotations == nil {
-		patched.Annotations = map[string]string{}
-	}
-	patched.Annotations[name] = string(text)
-	return a.patchAnnotations(ctx, machine, patched)
+	return a.patch(ctx, machine, func(machine *v1beta1.ProxmoxMachine) { setAnnotation(machine, name, string(text)) })
 }
 
 func (a *Actor) unannotate(ctx context.Context, machine *v1beta1.ProxmoxMachine, name string) error {
-	patched := machine.DeepCopy()
-	delete(patched.Annotations, name)
-	return a.patchAnnotations(ctx, machine, patched)
-}
-
-func (a *Actor) patchAnnotations(ctx context.Context, machine, patched *v1beta1.ProxmoxMachine) error {
-	patch := client.MergeFromWithOptions(machine.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	annotations := patched.DeepCopy().Annotations
-	switch err := a.Client.Patch(ctx, patched, patch); {
-	case apierrors.IsConflict(err):
-		return observe.ErrBehind
-	case err != nil:
-		return fmt.Errorf("patch the annotations of ProxmoxMachine %s: %w", machine.Name, err)
-	}
-	machine.Annotations, machine.ResourceVersion = annotations, patched.ResourceVersion
-	return nil
+	return a.patch(ctx, machine, func(machine *v1beta1.ProxmoxMachine) { setAnnotation(machine, name, "") })
 }
 
 // editFirewall sends the one request of an edit.

@@ -27,6 +27,11 @@ func request(ctx context.Context, cluster *pve.Cluster, action plan.Action) (Out
 			return started(cluster.UpdateConfigInTask(ctx, configUpdate(action.VM, action.Change, action.Digest)))
 		}
 		return Outcome{}, configure(ctx, cluster, action.VM, action.Change, action.Digest)
+	case plan.Reconfigure:
+		if action.Change.Allocates() {
+			return started(cluster.UpdateConfigInTask(ctx, configUpdate(action.VM, action.Change, action.Digest)))
+		}
+		return Outcome{}, configure(ctx, cluster, action.VM, action.Change, action.Digest)
 	case plan.Resize:
 		return started(cluster.ResizeDisk(ctx, pve.ResizeRequest{VM: ref(action.VM), Disk: action.Disk, Size: action.Size, Digest: action.Digest}))
 	case plan.EditFirewall:
@@ -111,8 +116,11 @@ func destroy(ctx context.Context, cluster *pve.Cluster, vm plan.VirtualMachine) 
 	return started(cluster.DestroyVM(ctx, pve.DestroyRequest{VM: ref(vm)}))
 }
 
-// IsStale reports whether an action was refused because the world had changed since the snapshot it was planned from: it
-// is planned anew, at once.
+// errRefused says that Proxmox VE refuses a change of a VM that ran once. It is remembered, and the plan goes on without it.
+var errRefused = errors.New("Proxmox VE refuses the change")
+
+// IsStale reports whether an action was refused because the world had changed since the snapshot it was planned from, or is
+// now known to be refused: it is planned anew, at once.
 func IsStale(err error) bool {
-	return pve.ClassOf(err) == pve.Conflict || errors.Is(err, observe.ErrLedgerChanged) || errors.Is(err, observe.ErrNoSlot)
+	return pve.ClassOf(err) == pve.Conflict || errors.Is(err, observe.ErrLedgerChanged) || errors.Is(err, observe.ErrNoSlot) || errors.Is(err, errRefused)
 }

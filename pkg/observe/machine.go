@@ -56,6 +56,7 @@ func (o *Observer) known(subject MachineSubject) plan.Machine {
 		HostGone:   proxmox.NodeName(object.Annotations[v1beta1.HostGoneAnnotation]),
 		RegionGone: proxmox.RegionName(object.Annotations[v1beta1.RegionGoneAnnotation]),
 		Firewall:   plan.Firewall{Before: firewallBefore(object)},
+		Upkeep:     plan.Upkeep{Applied: object.Annotations[v1beta1.AppliedSpecAnnotation]},
 
 		HighAvailability: plan.HighAvailability{Record: highAvailabilityRecord(object)},
 	}
@@ -144,6 +145,9 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 	}
 	if err == nil {
 		err = o.addHighAvailability(ctx, cluster, subject, machine)
+	}
+	if err == nil {
+		err = o.addUpkeep(ctx, cluster, subject, machine)
 	}
 	if err == nil {
 		err = o.addCloning(ctx, cluster, subject, machine)

@@ -76,6 +76,7 @@ type recollection struct {
 	uploads   uploads
 	firewall  knownFirewall
 	ha        knownHA
+	upkeep    knownUpkeep
 	// talk is what the guest said of its addresses.
 	talk guestTalk
 	// old says that nothing that an earlier process sent can make the VM any more.
@@ -242,7 +243,9 @@ func (m *Memory) Ejected(uuid proxmox.SMBIOSUUID, config vmconfig.Config) {
 
 // Changed forgets the VM's config and power: they are about to change, or have changed.
 func (m *Memory) Changed(uuid proxmox.SMBIOSUUID) {
-	m.with(uuid, func(r *recollection) { r.config, r.digest, r.ranAt, r.firewall.edited = nil, "", time.Time{}, false })
+	m.with(uuid, func(r *recollection) { 
+		r.config, r.digest, r.ranAt, r.firewall.edited, r.upkeep.live = nil, "", time.Time{}, false, nil
+	})
 }
 
 // inventoryLag is how far /cluster/resources may be behind on a guest's power: pvestatd reports every 10 s.

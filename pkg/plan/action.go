@@ -91,6 +91,21 @@ type Configure struct {
 	Digest proxmox.Digest
 }
 
+// Reconfigure changes the config of a VM that ran once. What a running VM cannot take waits for its next start.
+type Reconfigure struct {
+	VM     VirtualMachine
+	Change vmconfig.Change
+	Digest proxmox.Digest
+	// Repairs says that somebody changed the VM, and that it is changed back.
+	Repairs bool
+}
+
+// RecordApplied writes down that the config of the VM is as the spec says.
+type RecordApplied struct {
+	// Spec is the part of it that the config is brought to, as JSON.
+	Spec string
+}
+
 // Resize grows a disk to an absolute size.
 type Resize struct {
 	VM     VirtualMachine
@@ -129,6 +144,8 @@ type Start struct {
 // RecordProviderID writes the machine's providerID into its spec.
 type RecordProviderID struct {
 	ProviderID string
+	// Applied is what RecordApplied writes down: the VM was made so.
+	Applied string
 }
 
 // EjectSeed takes the seed ISO out of the VM's drive.
@@ -182,6 +199,8 @@ func (Clone) isAction()            {}
 func (Create) isAction()           {}
 func (UploadSeed) isAction()       {}
 func (Configure) isAction()        {}
+func (Reconfigure) isAction()      {}
+func (RecordApplied) isAction()    {}
 func (Resize) isAction()           {}
 func (RecordFirewall) isAction()   {}
 func (EditFirewall) isAction()     {}

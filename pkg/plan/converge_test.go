@@ -65,6 +65,7 @@ func TestAMachineConvergesToOneVMWhateverHappens(t *testing.T) {
 		if !w.isToldHA() {
 			t.Fatalf("the HA manager is told %+v, and %+v is written down", w.told, w.record)
 		}
+		w.checkFollows(ours[0])
 		vm := w.spec.Reservation
 		if w.spec.ProviderID != plan.ProviderID(vm.UUID) || w.vms[proxmox.VMID(vm.VMID)] != ours[0] {
 			t.Fatalf("providerID %s and VMID %d are not of the VM", w.spec.ProviderID, vm.VMID)

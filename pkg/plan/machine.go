@@ -35,8 +35,8 @@ func MachineStep(m Machine) Decision {
 	}
 	for _, step := range []func(Machine) Decision{
 		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, follow, distinguish, awaitSecurityGroups, upload, clone, create, halt,
-		configure, resize, unlessLocked(setFirewall), unlessLocked(start), record, unlessLocked(turnOff), unlessLocked(removeSeed),
-		tellHAManager, remindOfSecurityGroups, remindOfHAManager,
+		configure, resize, unlessLocked(setFirewall), unlessLocked(alterBeforeStart), unlessLocked(start), record, unlessLocked(turnOff),
+		unlessLocked(removeSeed), unlessLocked(alter), tellHAManager, remindOfSecurityGroups, remindOfHAManager,
 	} {
 		if decision := step(m); decision != nil {
 			return decision
@@ -185,6 +185,9 @@ func identify(m Machine) Decision {
 // awaitLock waits while Proxmox VE, or a person, works on the VM.
 func awaitLock(m Machine) Decision {
 	lock := m.VM.Config.Lock()
+	if live := m.Upkeep.Live; lock == "" && live != nil {
+		lock = live.Config.Lock()
+	}
 	if lock == "" {
 		return nil
 	}
@@ -330,7 +333,10 @@ func record(m Machine) Decision {
 	if m.Spec.ProviderID != "" || m.VM.Power != PowerRunning {
 		return nil
 	}
-	return Do{RecordProviderID{ProviderID(m.Spec.Reservation.UUID)}, Reason{Running, "recording the providerID"}}
+	return Do{
+		RecordProviderID{ProviderID: ProviderID(m.Spec.Reservation.UUID), Applied: vmconfig.WriteApplied(m.Spec)},
+		Reason{Running, "recording the providerID"},
+	}
 }
 
 // removeSeed takes the bootstrap data away once it has done its work: first out of the drive, then off the storage.

@@ -111,6 +111,7 @@ func running(m *plan.Machine) {
 func recorded(m *plan.Machine) {
 	running(m)
 	m.Spec.ProviderID, m.Bootstrap = providerID, plan.Bootstrap{}
+	m.Upkeep.Applied = vmconfig.WriteApplied(m.Spec)
 }
 
 func bootstrapped(m *plan.Machine) {

@@ -72,6 +72,8 @@ type Machine struct {
 	Firewall Firewall
 	// HighAvailability is what was seen of what the HA manager is told of the VM.
 	HighAvailability HighAvailability
+	// Upkeep is what is known of a VM that ran once and is to follow its spec.
+	Upkeep Upkeep
 	// VM is what Proxmox VE says of the reserved VM.
 	VM VM
 }
@@ -113,10 +115,13 @@ func (a Addresses) Ready() bool {
 
 // LookAgain is when to look at the machine again although nothing is to be done; zero when something will wake it.
 func (m Machine) LookAgain() time.Duration {
-	if m.VM.LookAgain == 0 || m.Addresses.AskAgain == 0 {
-		return max(m.VM.LookAgain, m.Addresses.AskAgain)
+	first := time.Duration(0)
+	for _, wait := range []time.Duration{m.VM.LookAgain, m.Addresses.AskAgain, m.Upkeep.LookAgain} {
+		if wait != 0 && (first == 0 || wait < first) {
+			first = wait
+		}
 	}
-	return min(m.VM.LookAgain, m.Addresses.AskAgain)
+	return first
 }
 
 // AddressList returns the addresses of the machine as far as they are known, the Node's first. It is not known as long as an

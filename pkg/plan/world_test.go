@@ -43,6 +43,7 @@ type world struct {
 	lateOrders
 	// hampers is what keeps the VM from being worked on for now.
 	hampers
+	follows
 	walls
 	haTold
 	// trouble says how many more faults there will be.
@@ -137,6 +138,7 @@ func (w *world) observe() plan.Machine {
 		m.VM = w.look()
 		w.seeWalls(&m)
 		w.seeHA(&m)
+		w.seeUpkeep(&m)
 		m.SeedNode, m.SeedHost = w.seedHost()
 		w.lookForSeed(&m)
 		m.SeedStranded = !w.sharedSeed && m.VM.Presence == plan.PresenceOurs && string(m.VM.Node) != w.spec.Reservation.Node
@@ -241,7 +243,11 @@ func (w *world) request(action plan.Action) (*job, error) {
 	case plan.Follow:
 		w.follow(action)
 	case plan.RecordProviderID:
-		w.spec.ProviderID = action.ProviderID
+		w.spec.ProviderID, w.applied = action.ProviderID, action.Applied
+	case plan.RecordApplied:
+		w.applied = action.Spec
+	case plan.Reconfigure:
+		return w.request(plan.Configure{VM: action.VM, Change: action.Change})
 	case plan.ReleaseAddresses:
 		w.claims = 0
 	case plan.RemoveFinalizer:
@@ -502,6 +508,7 @@ func (w *world) pass() {
 	case reserved != nil && !reserved.foreign && reserved.running && w.happens("somebody stops the VM"):
 		reserved.running = false
 	}
+	w.sayAnew(reserved)
 	w.hamper(reserved)
 	w.check()
 }

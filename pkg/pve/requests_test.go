@@ -83,6 +83,15 @@ func reads() []request {
 			name: "config of a snapshot", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.SnapshotConfig(ctx, vm101, "v1") },
 			line: "GET /nodes/pve1/qemu/101/config?snapshot=v1", data: `{}`, want: pve.VMConfig{Values: map[string]string{}},
 		}, {
+			name: "pending config", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.PendingVMConfig(ctx, vm101) },
+			line: "GET /nodes/pve1/qemu/101/pending",
+			data: `[{"key":"digest","value":"2a80"},{"key":"cores","value":1,"pending":2},{"key":"memory","value":"4096"},{"key":"serial0","value":"socket","delete":2},
+				{"key":"agent","pending":"1"},{"key":"args","value":"x","delete":"1"},{"key":"lock","value":"backup"},{"value":"nameless"},7]`,
+			want: pve.PendingVMConfig{
+				VMConfig: pve.VMConfig{Digest: "2a80", Lock: "backup", Values: map[string]string{"cores": "2", "memory": "4096", "agent": "1", "lock": "backup"}},
+				Waiting:  []string{"agent", "args", "cores", "serial0"},
+			},
+		}, {
 			name: "status", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.VMStatus(ctx, vm101) },
 			line: "GET /nodes/pve1/qemu/101/status/current",
 			data: `{"status":"running","qmpstatus":"running","name":"w1","ha":{"managed":1},"pid":24774,"uptime":61,"tags":"a","lock":"backup"}`,

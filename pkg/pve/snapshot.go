@@ -45,6 +45,8 @@ type VM struct {
 	MaxCPU       float64
 	MaxMemory    proxmox.Bytes
 	MaxDisk      proxmox.Bytes
+	// Uptime is since when QEMU runs, up to 10 s late: it starts anew when the guest is stopped and started, not when its system is.
+	Uptime time.Duration
 }
 
 // Ref is where the guest is.
@@ -58,8 +60,11 @@ func (v VM) sameAs(other VM) bool {
 	return v.Node == other.Node && v.Type == other.Type && v.Name == other.Name && v.Status == other.Status &&
 		v.Lock == other.Lock && v.Pool == other.Pool && v.Template == other.Template && v.HAState == other.HAState &&
 		v.MaxCPU == other.MaxCPU && v.MaxMemory == other.MaxMemory && v.MaxDisk == other.MaxDisk &&
-		slices.Equal(v.Tags, other.Tags)
+		slices.Equal(v.Tags, other.Tags) && !v.RestartedBy(other)
 }
+
+// RestartedBy says whether the guest was stopped and started, or moved, between this sight of it and a later one.
+func (v VM) RestartedBy(later VM) bool { return later.Uptime < v.Uptime }
 
 // Storage is a storage on one node. A shared one appears once for each node.
 type Storage struct {
@@ -130,6 +135,7 @@ func (x *index) add(r Resource) {
 		x.vms = append(x.vms, VM{
 			ID: r.VMID, Node: r.Node, Type: r.Type, Name: r.Name, Status: r.Status, Lock: r.Lock, Tags: r.Tags, Pool: r.Pool,
 			Template: r.Template, HAState: r.HAState, MaxCPU: r.MaxCPU, MaxMemory: r.MaxMemory, MaxDisk: r.MaxDisk,
+			Uptime: r.Uptime,
 		})
 	case r.Type == StorageResource && r.Storage != "":
 		x.storages = append(x.storages, Storage{

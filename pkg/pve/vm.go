@@ -63,6 +63,16 @@ func (c *Client) config(ctx context.Context, vm VMRef, option, value string) (VM
 	return config, nil
 }
 
+// PendingVMConfig reads the config as it will be at the next start, and which keys wait for that.
+func (c *Client) PendingVMConfig(ctx context.Context, vm VMRef) (PendingVMConfig, error) {
+	call, err := vm.call(http.MethodGet, "/pending")
+	list, err := c.list(ctx, call, err)
+	if err != nil {
+		return PendingVMConfig{}, err
+	}
+	return decodePending(list), nil
+}
+
 // VMStatus is what the node says of a VM right now.
 type VMStatus struct {
 	// Status is running or stopped; QMPStatus tells more of a running one: paused, prelaunch, io-error.

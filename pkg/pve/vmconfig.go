@@ -2,6 +2,7 @@ package pve
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -57,4 +58,36 @@ func decodeVMConfig(data []byte) (VMConfig, error) {
 		}
 	}
 	return config, nil
+}
+
+// PendingVMConfig is a config with what waits for the next start.
+type PendingVMConfig struct {
+	// VMConfig is as it will be then.
+	VMConfig
+	// Waiting are the keys that are not so yet, by name.
+	Waiting []string
+}
+
+// decodePending reads the list of keys, each with its value, and with one to come, or none.
+func decodePending(list []fields) PendingVMConfig {
+	config := PendingVMConfig{VMConfig: VMConfig{Values: map[string]string{}}}
+	for _, entry := range list {
+		key := string(entry["key"])
+		value, is := entry["value"]
+		next, comes := entry["pending"]
+		switch {
+		case key == "":
+		case key == "digest":
+			config.Digest = proxmox.Digest(value)
+		case entry["delete"].flag() || entry["delete"].integer() > 0:
+			config.Waiting = append(config.Waiting, key)
+		case comes:
+			config.Values[key], config.Waiting = string(next), append(config.Waiting, key)
+		case is:
+			config.Values[key] = string(value)
+		}
+	}
+	slices.Sort(config.Waiting)
+	config.Lock = config.Values["lock"]
+	return config
 }

@@ -1,8 +1,6 @@
 package status
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -13,18 +11,20 @@ import (
 // upToDate is the reason of a VM that is as it was made.
 const upToDate = "UpToDate"
 
-// setDrift says whether the VM is as it was made. What this pass could not compare stays as it was.
-func setDrift(machine *v1beta1.ProxmoxMachine, observed plan.Machine) {
-	differences, known := plan.Drift(observed)
-	if !known {
+// setConfiguration says whether the VM's config is as the spec says. What this pass could not compare stays as it was: the
+// inventory alone does not show that what a look at the config found is mended.
+func setConfiguration(machine *v1beta1.ProxmoxMachine, pass MachinePass) {
+	why, isUpToDate, known := pass.Observed.ConfigurationState()
+	was := conditions.Get(machine, v1beta1.ConfigurationUpToDateCondition)
+	if !known || isUpToDate && pass.Observed.Upkeep.Live == nil && was != nil && was.Status != metav1.ConditionTrue {
 		return
 	}
 	condition := metav1.Condition{Type: v1beta1.ConfigurationUpToDateCondition, Status: metav1.ConditionTrue, Reason: upToDate}
-	if len(differences) > 0 {
-		condition.Status, condition.Reason = metav1.ConditionFalse, plan.Drifted
-		condition.Message = fmt.Sprintf(
-			"VM %d on %s was changed outside of Cluster API (wanted → is): %s. Change it back in Proxmox VE, or change the ProxmoxMachineTemplate and roll the machine",
-			machine.Spec.Reservation.VMID, observed.VM.Node, differences)
+	if !isUpToDate {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, why.Code, why.Message
+		if trouble, troubled := pass.trouble(); troubled && why.Code == plan.Configuring {
+			condition.Reason, condition.Message = trouble.Code, trouble.Message
+		}
 	}
 	conditions.Set(machine, condition)
 }

@@ -134,6 +134,8 @@ func (c machineChange) done() []Event {
 		switch action := do.Action.(type) { // partial: the other actions are told of by what they lead to
 		case plan.Reserve:
 			events = append(events, c.placed(do.Reason, action)...)
+		case plan.Reconfigure:
+			events = append(events, c.reconfigured(action)...)
 		case plan.Start:
 			events = append(events, c.stoppedOutside()...)
 		case plan.RemoveFinalizer:
@@ -142,6 +144,15 @@ func (c machineChange) done() []Event {
 		}
 	}
 	return events
+}
+
+// reconfigured tells what was changed of a VM that ran once.
+func (c machineChange) reconfigured(action plan.Reconfigure) []Event {
+	keys := strings.Join(action.Change.Keys(), ", ")
+	if action.Repairs {
+		return warning(v1beta1.RepairedEvent, "somebody changed VM %d on %s, and %s is changed back to what the spec says, since spec.driftPolicy is Repair", c.id(), c.vm().Node, keys)
+	}
+	return normal(v1beta1.ReconfiguredEvent, "changed %s of VM %d on %s as the spec says", keys, c.id(), c.vm().Node)
 }
 
 // placed tells of a new place. One on the same host has another VMID because somebody took that, unless ours has it.
@@ -183,10 +194,14 @@ func (c machineChange) deleted(do plan.Do) []Event {
 
 func (c machineChange) drifted() []Event {
 	was, is := conditions.Get(c.before, v1beta1.ConfigurationUpToDateCondition), conditions.Get(c.after, v1beta1.ConfigurationUpToDateCondition)
-	if is == nil || is.Status != metav1.ConditionFalse || was != nil && was.Message == is.Message {
+	told := []string{plan.Drifted, plan.RepairContested, plan.ChangeRefused, plan.ReplacementRequired, plan.RestartRequired}
+	if is == nil || is.Status != metav1.ConditionFalse || was != nil && was.Message == is.Message || !slices.Contains(told, is.Reason) {
 		return nil
 	}
-	return warning(v1beta1.DriftedEvent, "%s", is.Message)
+	if is.Reason == plan.RestartRequired {
+		return normal(is.Reason, "%s", is.Message)
+	}
+	return warning(is.Reason, "%s", is.Message)
 }
 
 // trouble tells what holds the machine up, when no condition said so before.

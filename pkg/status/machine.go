@@ -51,7 +51,7 @@ func Machine(machine *v1beta1.ProxmoxMachine, pass MachinePass) error {
 	} {
 		conditions.Set(machine, condition)
 	}
-	setDrift(machine, pass.Observed)
+	setConfiguration(machine, pass)
 	setFirewall(machine, pass)
 	setHighAvailability(machine, pass)
 	return summarize(machine, conditions.ForConditionTypes{

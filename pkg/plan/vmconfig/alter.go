@@ -1,6 +1,7 @@
 package vmconfig
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -182,3 +183,27 @@ func (g Growth) difference(observed Config) Difference {
 }
 
 func gibibytes(size proxmox.Bytes) string { return fmt.Sprintf("%d GiB", size/proxmox.GiB(1).Bytes()) }
+
+// appliedSpec is the part of a spec that the config of a VM is brought to.
+func appliedSpec(s v1beta1.ProxmoxMachineSpec) v1beta1.ProxmoxMachineSpec {
+	return v1beta1.ProxmoxMachineSpec{
+		CPU: s.CPU, Memory: s.Memory, Disks: s.Disks, Network: s.Network, Hardware: s.Hardware, Options: s.Options, RawConfig: s.RawConfig,
+		VMName: s.VMName, Description: s.Description, Tags: s.Tags, Source: s.Source,
+	}
+}
+
+// WriteApplied writes down the part of a spec that the config of a VM is brought to.
+func WriteApplied(s v1beta1.ProxmoxMachineSpec) string {
+	text, err := json.Marshal(appliedSpec(s))
+	if err != nil { // what was read as JSON can be written so
+		return ""
+	}
+	return string(text)
+}
+
+// ReadApplied reads what WriteApplied wrote.
+func ReadApplied(text string) (v1beta1.ProxmoxMachineSpec, bool) {
+	var s v1beta1.ProxmoxMachineSpec
+	err := json.Unmarshal([]byte(text), &s)
+	return s, err == nil
+}

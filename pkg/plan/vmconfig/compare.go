@@ -59,6 +59,25 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s → %s", d.Path, or(d.Wanted), or(d.Is))
 }
 
+// Told is the difference as a person is told it: with the key of the config, and values that are not too long to read.
+func (d Difference) Told() string {
+	if d.Key != "" && !strings.Contains(d.Path, d.Key) {
+		d.Path += " (" + d.Key + ")"
+	}
+	d.Wanted, d.Is = brief(d.Wanted), brief(d.Is)
+	return d.String()
+}
+
+// brief is a text that is not too long to read, on one line.
+func brief(text string) string {
+	const most = 80
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
 // Comparison is how a config differs from the desired one.
 type Comparison struct {
 	// Change is what brings the config there. Disks that are there are never made anew.
