@@ -244,13 +244,13 @@ func TestVMThatSomebodyChangedIsToldAndLeftAlone(t *testing.T) {
 	b.ask(http.MethodPut, path, url.Values{"cores": {"1"}, "memory": {"2048"}})
 	b.ask(http.MethodPost, strings.TrimSuffix(path, "/config")+"/status/reboot", url.Values{})
 	b.says(machine, v1beta1.ConfigurationUpToDateCondition, metav1.ConditionFalse, "Drifted",
-		"cpu: 2 CPUs → 1 CPU", "memory: 4096 MiB → 2048 MiB", "Change it back", "roll the machine")
-	b.tells(machine, "Warning", v1beta1.DriftedEvent, "cpu: 2 CPUs → 1 CPU")
+		"cpu.cores: 2 → 1", "memory.sizeMiB: 4096 → 2048", "Change it back", "roll the machine")
+	b.tells(machine, "Warning", v1beta1.DriftedEvent, "cpu.cores: 2 → 1")
 	b.running(machine)
 	b.restsWithoutRequests(machine)
 
 	b.ask(http.MethodPut, path, url.Values{"name": {"pet"}, "delete": {"tags"}})
-	b.says(machine, v1beta1.ConfigurationUpToDateCondition, metav1.ConditionFalse, "Drifted", "name: m1 → pet", "tags: capve-"+machine.Spec.Reservation.UUID+" → missing")
+	b.says(machine, v1beta1.ConfigurationUpToDateCondition, metav1.ConditionFalse, "Drifted", "vmName (name): m1 → pet", "tags: capve-"+machine.Spec.Reservation.UUID+" → none")
 	b.Expect(condition(machine, clusterv1.ReadyCondition)).To(Equal(metav1.ConditionTrue))
 	b.restsWithoutRequests(machine)
 	b.Expect(writes(b.requests()[sent:])).To(BeEmpty(), "nothing is changed back")
