@@ -32,7 +32,7 @@ func TestWhatNeedsAnotherVMIsTold(t *testing.T) {
 	}{
 		{"nothing", none, none, nil},
 		{"what changes in place", none, func(s *spec) {
-			s.CPU.Cores, s.Tags, s.Description, s.Pool, s.VMName = 8, []string{"a"}, "x", "p", "n"
+			s.CPU.Cores, s.Tags, s.Description, s.VMName = 8, []string{"a"}, "x", "n"
 			s.Options.OnBoot, s.Firewall.Enabled, s.HighAvailability.Enabled = ptr.To(true), ptr.To(true), ptr.To(true)
 			s.PowerState, s.DriftPolicy = v1beta1.PowerStateStopped, v1beta1.DriftPolicyRepair
 		}, nil},
