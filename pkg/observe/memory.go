@@ -243,7 +243,7 @@ func (m *Memory) Ejected(uuid proxmox.SMBIOSUUID, config vmconfig.Config) {
 
 // Changed forgets the VM's config and power: they are about to change, or have changed.
 func (m *Memory) Changed(uuid proxmox.SMBIOSUUID) {
-	m.with(uuid, func(r *recollection) { 
+	m.with(uuid, func(r *recollection) {
 		r.config, r.digest, r.ranAt, r.firewall.edited, r.upkeep.live = nil, "", time.Time{}, false, nil
 	})
 }
