@@ -54,7 +54,7 @@ func TestWhatAnActionAsksFor(t *testing.T) {
 		},
 		{"an absolute size, which can be asked for twice", machine(configured), plan.Resize{VM: on("pve1"), Disk: "scsi0", Size: 20 * gib, Digest: "d2"}},
 		{"a start", machine(resized), plan.Start{VM: on("pve1")}},
-		{"the providerID", machine(running), plan.RecordProviderID{ProviderID: providerID}},
+		{"the providerID", machine(running), plan.RecordProviderID{ProviderID: providerID, Applied: vmconfig.WriteApplied(spec())}},
 		{
 			"an empty drive", machine(bootstrapped),
 			plan.EjectSeed{VM: on("pve1"), Digest: "d2", Change: vmconfig.Change{Set: map[string]string{"ide2": "none,media=cdrom"}}, Config: ejectedConfig},

@@ -150,7 +150,9 @@ func besideFields() []Field {
 	for _, path := range []string{
 		"firewall.enabled", "firewall.policyIn", "firewall.policyOut", "firewall.ipFilter", "firewall.macFilter", "firewall.dhcp", "firewall.ndp",
 		"firewall.routerAdvertisement", "firewall.logLevelIn", "firewall.logLevelOut", "firewall.securityGroups[].name", "firewall.securityGroups[].device",
-		"highAvailability.enabled", "highAvailability.group", "highAvailability.rules", "highAvailability.maxRestart", "highAvailability.maxRelocate",
+		"highAvailability.enabled", "highAvailability.group", "highAvailability.rules[].name", "highAvailability.rules[].nodeAffinity.nodes[].name",
+		"highAvailability.rules[].nodeAffinity.nodes[].priority", "highAvailability.rules[].nodeAffinity.strict",
+		"highAvailability.rules[].resourceAffinity", "highAvailability.failback", "highAvailability.maxRestart", "highAvailability.maxRelocate",
 	} {
 		fields = append(fields, at(path, "", "", Live))
 	}
