@@ -116,12 +116,16 @@ func TestWhichTemplateIsCloned(t *testing.T) {
 		pve1, pve2, pve3 string
 	}{
 		{
-			"by name", v1beta1.TemplateSource{Name: "ubuntu"}, "9001 on pve1",
+			"by name",
+			v1beta1.TemplateSource{Name: "ubuntu"},
+			"9001 on pve1",
 			`templates 9101 and 9102 on the node all have the name "ubuntu": rename all but one`,
 			`no template that has the name "ubuntu" is here or on shared storage (9001 of pve1 has local disks)` + grant,
 		},
 		{
-			"by tags, the most specific one", v1beta1.TemplateSource{Tags: []string{"k8s"}}, "9001 on pve1",
+			"by tags, the most specific one",
+			v1beta1.TemplateSource{Tags: []string{"k8s"}},
+			"9001 on pve1",
 			"templates 9101 and 9102 on the node all have the tags k8s, and equally few others: give all but one of them another tag, or ask for a tag that only one has in source.template.tags",
 			"no template that has the tags k8s is here or on shared storage (9001 of pve1 has local disks)" + grant,
 		},
@@ -129,7 +133,9 @@ func TestWhichTemplateIsCloned(t *testing.T) {
 		{"on shared storage, where that is", v1beta1.TemplateSource{Name: "shared"}, "9200 on pve2", "9200 on pve2", `no template that has the name "shared" is here or on shared storage` + grant},
 		{"by VMID", v1beta1.TemplateSource{VMID: 9200}, "9200 on pve2", "9200 on pve2", "no template that has the VMID 9200 is here or on shared storage" + grant},
 		{
-			"by VMID of an ordinary VM", v1beta1.TemplateSource{VMID: 300}, "guest 300 of pve3 is no template: make it one (`qm template 300`), name another one, or a snapshot of it in source.template.snapshot",
+			"by VMID of an ordinary VM",
+			v1beta1.TemplateSource{VMID: 300},
+			"guest 300 of pve3 is no template: make it one (`qm template 300`), name another one, or a snapshot of it in source.template.snapshot",
 			"same", "same",
 		},
 		{

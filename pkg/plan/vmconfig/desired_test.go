@@ -138,7 +138,8 @@ func TestAVMWithoutATemplateHasWhatTheGUIOffers(t *testing.T) {
 	}{
 		{"of nothing", v1beta1.ProxmoxMachineSpec{Source: netboot}, vmconfig.Config{"cpu": "x86-64-v2-AES", "ostype": "l26", "scsihw": "virtio-scsi-single", "boot": "order=net0"}},
 		{
-			"but for what is asked", v1beta1.ProxmoxMachineSpec{
+			"but for what is asked",
+			v1beta1.ProxmoxMachineSpec{
 				Source: netboot, CPU: v1beta1.CPU{Type: "host"}, Options: v1beta1.Options{OSType: "other"}, Hardware: v1beta1.Hardware{SCSIController: "lsi"},
 			},
 			vmconfig.Config{"cpu": "host", "ostype": "other", "scsihw": "lsi", "boot": "order=net0"},
@@ -146,11 +147,13 @@ func TestAVMWithoutATemplateHasWhatTheGUIOffers(t *testing.T) {
 		{"with flags", v1beta1.ProxmoxMachineSpec{Source: netboot, CPU: v1beta1.CPU{Flags: []string{"+aes"}}}, vmconfig.Config{"cpu": "x86-64-v2-AES,flags=+aes", "ostype": "l26", "scsihw": "virtio-scsi-single", "boot": "order=net0"}},
 		{"no CPU of x86 on aarch64", v1beta1.ProxmoxMachineSpec{Source: netboot, Hardware: v1beta1.Hardware{MachineType: "virt"}}, vmconfig.Config{"cpu": "", "machine": "virt", "ostype": "l26", "scsihw": "virtio-scsi-single", "boot": "order=net0"}},
 		{
-			"a new disk first", v1beta1.ProxmoxMachineSpec{Source: netboot, Disks: v1beta1.Disks{Boot: v1beta1.BootDisk{Storage: "ceph", SizeGiB: 8, Format: "raw"}}},
+			"a new disk first",
+			v1beta1.ProxmoxMachineSpec{Source: netboot, Disks: v1beta1.Disks{Boot: v1beta1.BootDisk{Storage: "ceph", SizeGiB: 8, Format: "raw"}}},
 			vmconfig.Config{"scsi0": "ceph:8,format=raw", "boot": "order=scsi0;net0"},
 		},
 		{
-			"or an imported one", v1beta1.ProxmoxMachineSpec{
+			"or an imported one",
+			v1beta1.ProxmoxMachineSpec{
 				Source: v1beta1.VirtualMachineSource{Image: v1beta1.ImageSource{Volume: "nfs:import/a.qcow2"}}, Disks: v1beta1.Disks{Boot: v1beta1.BootDisk{Name: "virtio1", Storage: "ceph", SizeGiB: 8}},
 			},
 			vmconfig.Config{"virtio1": "ceph:0,import-from=nfs:import/a.qcow2", "boot": "order=virtio1"},
