@@ -17,8 +17,10 @@ func equipmentReads() []request {
 			data: `[{"iface":"vmbr0","type":"bridge","active":1,"bridge_vlan_aware":1,"mtu":"9000"},{"iface":"vmbr1","type":"OVSBridge"},
 				{"iface":"vnet1","type":"vnet","vlanaware":0,"active":"1","comments":null},{"iface":"vnet2","type":"vnet","vlanaware":"1"}]`,
 			want: []pve.BridgeInterface{
-				{Name: "vmbr0", Type: "bridge", VLANAware: true, MTU: 9000}, {Name: "vmbr1", Type: "OVSBridge", VLANAware: true},
-				{Name: "vnet1", Type: "vnet"}, {Name: "vnet2", Type: "vnet", VLANAware: true},
+				{Name: "vmbr0", Type: "bridge", VLANAware: true, MTU: 9000},
+				{Name: "vmbr1", Type: "OVSBridge", VLANAware: true},
+				{Name: "vnet1", Type: "vnet"},
+				{Name: "vnet2", Type: "vnet", VLANAware: true},
 			},
 		}, {
 			name: "CPU models", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.CPUModels(ctx, "pve1") },
