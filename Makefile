@@ -150,6 +150,7 @@ manifests: ## Write what clusterctl installs to out/release
 	$(call say,writing the release manifests to $(OUT)/release)
 	@mkdir -p $(OUT)/release
 	@$(TOOL) kustomize build config/default > $(OUT)/release/infrastructure-components.yaml
+	@$(TOOL) kustomize build config/runtime-extension > $(OUT)/release/runtime-extension.yaml
 	@cp metadata.yaml templates/cluster-template*.yaml $(OUT)/release/
 
 .PHONY: clean

@@ -19,6 +19,8 @@ import (
 	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/capve/cluster-api-provider-proxmox/extension"
 )
 
 // config is what the flags say. Their names and defaults are those of Cluster API's own managers.
@@ -36,6 +38,7 @@ type config struct {
 	webhookHost                               string
 	webhookPort                               int
 	webhookCertDir, webhookCert, webhookKey   string
+	extensionPort                             int
 	manager                                   flags.ManagerOptions
 }
 
@@ -61,6 +64,7 @@ func (c *config) addFlags(set *pflag.FlagSet) {
 	set.StringVar(&c.webhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "Directory of the webhook server's certificate and key.")
 	set.StringVar(&c.webhookCert, "webhook-cert-name", "tls.crt", "File name of the certificate.")
 	set.StringVar(&c.webhookKey, "webhook-key-name", "tls.key", "File name of the key.")
+	set.IntVar(&c.extensionPort, "runtime-extension-port", 0, "Port to serve Cluster API's hooks for updates in place on, at the address and with the certificate of the webhooks; they are not served when 0.")
 	flags.AddManagerOptions(set, &c.manager)
 	feature.MutableGates.AddFlag(set)
 }
@@ -79,6 +83,17 @@ func (c *config) restConfig() (*rest.Config, error) {
 	}
 	restConfig.QPS, restConfig.Burst, restConfig.UserAgent = c.qps, c.burst, name
 	return restConfig, nil
+}
+
+// extensionOptions are those of the server of runtime hooks.
+func (c *config) extensionOptions() (extension.Options, error) {
+	tlsOptions, _, err := flags.GetManagerOptions(c.manager)
+	if err != nil {
+		return extension.Options{}, fmt.Errorf("manager flags: %w", err)
+	}
+	return extension.Options{
+		Host: c.webhookHost, Port: c.extensionPort, CertDir: c.webhookCertDir, CertName: c.webhookCert, KeyName: c.webhookKey, TLSOptions: tlsOptions,
+	}, nil
 }
 
 func (c *config) managerOptions(scheme *runtime.Scheme) (ctrl.Options, error) {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/controllers"
+	"github.com/capve/cluster-api-provider-proxmox/extension"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/act"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/observe"
 	"github.com/capve/cluster-api-provider-proxmox/webhooks"
@@ -108,7 +109,20 @@ func setup(ctx context.Context, mgr ctrl.Manager, config config) error {
 		machines.SetupWithManager(ctx, mgr, controllers.SetupOptions{WatchFilter: config.watchFilter, Concurrency: config.machineConcurrency}),
 		clusters.SetupWithManager(ctx, mgr, controllers.SetupOptions{WatchFilter: config.watchFilter, Concurrency: config.clusterConcurrency}),
 		webhooks.SetupWithManager(mgr),
+		addExtension(mgr, config),
 		mgr.AddReadyzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),
 		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),
 	)
+}
+
+// addExtension adds the server of Cluster API's runtime hooks, if that is wished for.
+func addExtension(mgr ctrl.Manager, config config) error {
+	if config.extensionPort == 0 {
+		return nil
+	}
+	options, err := config.extensionOptions()
+	if err != nil {
+		return err
+	}
+	return extension.SetupWithManager(mgr, options)
 }
