@@ -203,3 +203,29 @@ func nestedString(t *testing.T, object unstructured.Unstructured, fields ...stri
 	}
 	return value
 }
+
+// TestRuntimeExtension checks that what is installed for updates in place fits the manager: its port, labels, names and the
+// certificate.
+func TestRuntimeExtension(t *testing.T) {
+	all := components(t)
+	extension := parse(t, run(t, "go", "tool", "-modfile=hack/tools/go.mod", "kustomize", "build", "config/runtime-extension"))
+	service, config := extension.only(t, "Service"), extension.only(t, "ExtensionConfig")
+	if name := nestedString(t, config, "spec", "clientConfig", "service", "name"); name != service.GetName() || config.GetNamespace() != namespace {
+		t.Errorf("the ExtensionConfig is for Service %s, which is %s", name, service.GetName())
+	}
+	names, _, _ := unstructured.NestedStringSlice(all.only(t, "Certificate").Object, "spec", "dnsNames")
+	if want := service.GetName() + "." + namespace + ".svc"; !slices.Contains(names, want) {
+		t.Errorf("the certificate is for %v, and not for %s", names, want)
+	}
+	secret := namespace + "/" + nestedString(t, all.only(t, "Certificate"), "spec", "secretName")
+	if from := config.GetAnnotations()["runtime.cluster.x-k8s.io/inject-ca-from-secret"]; from != secret {
+		t.Errorf("the CA is taken from %s, and not from %s", from, secret)
+	}
+	labels, _, _ := unstructured.NestedStringMap(all.only(t, "Deployment").Object, "spec", "template", "metadata", "labels")
+	selector, _, _ := unstructured.NestedStringMap(service.Object, "spec", "selector")
+	for key, value := range selector {
+		if labels[key] != value {
+			t.Errorf("the Service selects %s=%s, and the manager has %v", key, value, labels)
+		}
+	}
+}
