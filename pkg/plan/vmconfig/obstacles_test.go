@@ -20,7 +20,9 @@ func TestObstaclesToAnUpdateInPlace(t *testing.T) {
 			}
 		}
 	}
-	plugsAll := func(spec *v1beta1.ProxmoxMachineSpec) { spec.Options.Hotplug = &[]string{"cpu", "memory", "network", "disk"} }
+	plugsAll := func(spec *v1beta1.ProxmoxMachineSpec) {
+		spec.Options.Hotplug = &[]string{"cpu", "memory", "network", "disk"}
+	}
 	memory := func(mib int32) change {
 		return func(spec *v1beta1.ProxmoxMachineSpec) { spec.Memory.SizeMiB = mib }
 	}
