@@ -33,7 +33,7 @@ type Alteration struct {
 func Alter(desired Desired, applied v1beta1.ProxmoxMachineSpec, observed Config) Alteration {
 	before := desired
 	before.Spec, before.Seed, desired.Seed = applied, "", ""
-	desired.dropped = missing(applied.Tags, desired.Spec.Tags)
+	desired.dropped, desired.former = missing(applied.Tags, desired.Spec.Tags), applied.Description
 	alteration := &alteration{
 		observed: observed, was: map[place]string{}, change: Comparison{Change: Change{Set: map[string]string{}}}, repair: Comparison{Change: Change{Set: map[string]string{}}},
 	}

@@ -42,6 +42,8 @@ func TestWhatTheSpecSaysAnewIsToldFromWhatSomebodyChanged(t *testing.T) {
 	tagged := func(tags ...string) func(*spec) { return func(s *spec) { s.Tags = tags } }
 	units := func(units int32) func(*spec) { return func(s *spec) { s.CPU.Units = units } }
 	own := "capve-" + string(uuid)
+	ours := vmconfig.Description("worker-1", uuid)
+	noted := func(text string) func(*spec) { return func(s *spec) { s.Description = text } }
 	cases := []struct {
 		name        string
 		before, now func(*spec)
@@ -54,6 +56,9 @@ func TestWhatTheSpecSaysAnewIsToldFromWhatSomebodyChanged(t *testing.T) {
 		{"both", units(50), units(60), vmconfig.Config{"cpuunits": "200"}, altered{Change: "cpuunits=60"}},
 		{"the VM, before the spec said the same", units(50), units(60), vmconfig.Config{"cpuunits": "60"}, altered{}},
 		{"a field that is no longer set", units(50), nil, nil, altered{}},
+		{"the notes, between what others wrote", noted("old"), noted("new"), vmconfig.Config{"description": ours + "\ntheirs\n\nold\n\nmore"}, altered{Change: "description=" + ours + "\ntheirs\n\nnew\n\nmore\n"}},
+		{"the notes away", noted("old"), nil, vmconfig.Config{"description": ours + "\nold\n\nmore"}, altered{Change: "description=" + ours + "\nmore\n"}},
+		{"notes that others wrote", noted("old"), noted("old"), vmconfig.Config{"description": ours + "\nold\n\nmore"}, altered{}},
 		{"two parts of a device", nil, device(func(n *v1beta1.NetworkDevice) { n.Bridge = "vmbr7" }), vmconfig.Config{"net0": "virtio=" + mac + ",bridge=vmbr0,tag=9"}, altered{
 			Change: "net0=virtio=" + mac + ",bridge=vmbr7,tag=9", Repair: "net0=virtio=" + mac + ",bridge=vmbr0", Drift: "network.devices[net0].vlan: none → 9;",
 		}},

@@ -190,7 +190,8 @@ func TestNotesBelowTheMarker(t *testing.T) {
 	cases := []struct{ name, asked, observed, want string }{
 		{"are written", "for *team A*\n", "base image", ours + "\nfor *team A*\n"},
 		{"are written below what is there", "new", "my words\nCAPVE-UUID: " + string(uuid), "my words\nCAPVE-UUID: " + string(uuid) + "\n\nnew\n"},
-		{"are replaced", "new", ours + "\nold\n\nolder\n", ours + "\nnew\n"},
+		{"come before what others wrote", "new", ours + "\nold\n\nolder\n", ours + "\nnew\n\nold\n\nolder\n"},
+		{"stay between what others wrote", "same", ours + "\nbefore\n\nsame\n\nafter\n", "keep"},
 		{"stay", "same", strings.TrimSpace(ours + "\nsame\n"), "keep"},
 		{"stay when none are asked for", "", ours + "\nwritten by hand", "keep"},
 		{"are no other's", "new", vmconfig.Description("x", other) + "\nnotes", ours + "\nnew\n"},

@@ -22,6 +22,8 @@ type Desired struct {
 	Seed proxmox.VolumeID
 	// dropped are tags that the spec had and has no more.
 	dropped []string
+	// former is the description that the spec had.
+	former string
 }
 
 // Encode returns the config of a VM that has nothing yet: every value that is asked for.

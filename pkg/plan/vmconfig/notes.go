@@ -19,20 +19,28 @@ func Marker(uuid proxmox.SMBIOSUUID) string { return markerPrefix + string(uuid)
 // Description returns the description of a new VM: ours, and below it what the spec has.
 func (d Desired) Description() string { return d.notes(nil) }
 
-// notes is the description, on top of the one that is there. One that has our marker stays, with what people wrote in it,
-// unless the spec says what is below the marker.
+// notes is the description, on top of the one that is there. One that has our marker stays, with what people wrote in it. What
+// the spec has is below the marker: it takes the place of what the spec had, and what others wrote comes after it.
 func (d Desired) notes(observed Config) string {
-	above, below := Description(d.Machine, d.UUID), ""
-	if observed.describes(d.UUID) {
-		above, below = cutNotes(observed["description"])
-		if d.Spec.Description == "" || strings.TrimSpace(below) == strings.TrimSpace(d.Spec.Description) {
-			return observed["description"]
-		}
+	ours, former := strings.TrimSpace(d.Spec.Description), strings.TrimSpace(d.former)
+	if !observed.describes(d.UUID) {
+		return joinNotes(Description(d.Machine, d.UUID), ours)
 	}
-	if d.Spec.Description == "" {
-		return above
+	above, below := cutNotes(observed["description"])
+	switch {
+	case former != "" && former != ours && strings.Contains(below, former):
+		return joinNotes(above, strings.TrimSpace(strings.Replace(below, former, ours, 1)))
+	case strings.Contains(below, ours): // an empty one, too
+		return observed["description"]
 	}
-	return strings.TrimRight(above, "\r\n") + "\n\n" + strings.TrimSpace(d.Spec.Description) + "\n"
+	return joinNotes(above, strings.TrimSpace(ours+"\n\n"+strings.TrimSpace(below)))
+}
+
+func joinNotes(above, below string) string {
+	if below == "" {
+		return strings.TrimRight(above, "\r\n") + "\n"
+	}
+	return strings.TrimRight(above, "\r\n") + "\n\n" + below + "\n"
 }
 
 // cutNotes parts a description after the line with a marker.
