@@ -146,8 +146,8 @@ func machine(change ...func(*v1beta1.ProxmoxMachine)) *v1beta1.ProxmoxMachine {
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta1.GroupVersion.String(), Kind: "ProxmoxMachine"},
 		ObjectMeta: metav1.ObjectMeta{Name: "m1", Namespace: "default", Generation: 2},
 		Spec: v1beta1.ProxmoxMachineSpec{
-			Source:  v1beta1.VirtualMachineSource{Template: v1beta1.TemplateSource{Name: "ubuntu"}},
-			CPU:     v1beta1.CPU{Sockets: 1, Cores: 2}, Memory: v1beta1.Memory{SizeMiB: 2048}, Tags: []string{"a"},
+			Source: v1beta1.VirtualMachineSource{Template: v1beta1.TemplateSource{Name: "ubuntu"}},
+			CPU:    v1beta1.CPU{Sockets: 1, Cores: 2}, Memory: v1beta1.Memory{SizeMiB: 2048}, Tags: []string{"a"},
 			Network: v1beta1.Network{Devices: []v1beta1.NetworkDevice{{Name: "net0", Bridge: "vmbr0"}}},
 		},
 	}
