@@ -28,8 +28,12 @@ func (s *Sandbox) startProxmox(context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.guests = &guests{log: logger, clusters: map[string]*workload.Cluster{}, booted: map[proxmox.VMID]guest.Machine{}}
-		if s.world, err = pvesim.NewWorld(s.worldOptions()...); err != nil {
+		s.guests = &guests{log: logger, clusters: map[string]*workload.Cluster{}, booted: map[proxmox.VMID]guest.Machine{}, networks: map[proxmox.VMID]string{}}
+		state, err := furnished()
+		if err != nil {
+			return err
+		}
+		if s.world, err = pvesim.NewWorld(append(s.worldOptions(), pvesim.FromState(state))...); err != nil {
 			return fmt.Errorf("make the simulated Proxmox VE: %w", err)
 		}
 		s.initial = inventory(s.world)
@@ -74,6 +78,16 @@ func (s *Sandbox) BootFailures() []string {
 	s.guests.mu.Lock()
 	defer s.guests.mu.Unlock()
 	return append([]string(nil), s.guests.failures...)
+}
+
+// NetworkConfig is what the seed told the guest of a virtual machine about its network; empty while it has not booted.
+func (s *Sandbox) NetworkConfig(vmid int) string {
+	if s.guests == nil {
+		return ""
+	}
+	s.guests.mu.Lock()
+	defer s.guests.mu.Unlock()
+	return s.guests.networks[proxmox.VMID(vmid)]
 }
 
 // inventory is what a simulated Proxmox VE holds, by description.
@@ -133,6 +147,7 @@ type guests struct {
 	mu       sync.Mutex
 	clusters map[string]*workload.Cluster // by endpoint
 	booted   map[proxmox.VMID]guest.Machine
+	networks map[proxmox.VMID]string
 	failures []string
 }
 
@@ -175,7 +190,7 @@ func (g *guests) bootstrap(booted pvesim.BootedGuest) error {
 		Hostname: booted.Hostname, Address: booted.Addresses[0].Addr(), KubeletVersion: build.KubernetesVersion, Seed: seed,
 	}
 	g.mu.Lock()
-	g.booted[booted.VMID] = machine
+	g.booted[booted.VMID], g.networks[booted.VMID] = machine, booted.NetworkConfig
 	g.mu.Unlock()
 	return machine.Bootstrap(ctx, cluster)
 }
