@@ -117,7 +117,7 @@ func destroy(ctx context.Context, cluster *pve.Cluster, vm plan.VirtualMachine) 
 }
 
 // errRefused says that Proxmox VE refuses a change of a VM that ran once. It is remembered, and the plan goes on without it.
-var errRefused = errors.New("Proxmox VE refuses the change")
+var errRefused = errors.New("the change is refused by Proxmox VE")
 
 // IsStale reports whether an action was refused because the world had changed since the snapshot it was planned from, or is
 // now known to be refused: it is planned anew, at once.

@@ -70,7 +70,7 @@ func TestHardwareChangesInPlace(t *testing.T) {
 	machine := d.equipped()
 	d.Expect(d.client.Create(t.Context(), machine)).To(Succeed())
 	for _, change := range []edit{
-		set("spec.cpu.units", int64(100)), without("spec.memory.minimumMiB"), set("spec.hardware.display.type", "std"), set("spec.options.tablet", true),
+		set("spec.cpu.units", int64(100)), without("spec.memory.minimumMiB"), set("spec.options.onBoot", true), set("spec.options.tablet", true),
 		set("spec.disks.additional.0.sizeGiB", int64(21)), set("spec.rawConfig.kvm", "1"), set("spec.vmName", "vm"), without("spec.description"), set("spec.tags.0", "test"),
 	} {
 		d.Expect(d.client.Update(t.Context(), document(t, d.scheme, machine, change), client.DryRunAll)).To(Succeed(), "%s", change.path)

@@ -22,7 +22,7 @@ func TestWhatNeedsAnotherVMIsTold(t *testing.T) {
 		}
 	}
 	sized := func(gib int32) func(*spec) { return func(s *spec) { s.Disks.Boot.SizeGiB = gib } }
-	extra := func(set func(*v1beta1.AdditionalDisk)) func(*spec) { return disk(set) }
+	extra := disk
 	none := func(*spec) {}
 	const once = "a VM cannot change it, the guest is told at its first start"
 	cases := []struct {
