@@ -82,7 +82,7 @@ func (s *vmSight) look(ctx context.Context) (plan.VM, error) {
 // justStarted reports whether the last thing that was done to the VM was to start it, from a config that is remembered.
 func (s *vmSight) justStarted() bool {
 	config, _ := s.Memory.config(s.subject.uuid())
-	return config != nil && config.Lock() == "" && s.task.State == plan.TaskSucceeded && s.task.Type == "qmstart" &&
+	return config.BelongsTo(s.subject.uuid()) && config.Lock() == "" && s.task.State == plan.TaskSucceeded && s.task.Type == "qmstart" &&
 		s.subject.ProxmoxMachine.DeletionTimestamp.IsZero()
 }
 
@@ -151,9 +151,13 @@ func (s *vmSight) fromConfig(ctx context.Context) (plan.VM, error) {
 	if err != nil {
 		return s.unreadable(ctx, err)
 	}
-	values, digest := s.keep(config)
+	values := vmconfig.Config(config.Values)
+	if !values.BelongsTo(s.subject.uuid()) {
+		s.Memory.Changed(s.subject.uuid()) // what is remembered is not what is there
+	}
 	switch lock := values.Lock(); {
 	case values.BelongsTo(s.subject.uuid()):
+		_, digest := s.keep(config)
 		return s.withPower(ctx, plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node, Config: values, Digest: digest})
 	case lock == "destroyed":
 		return unknown(plan.Destroying, "VM %d on %s is being destroyed by another (lock: %s); %s", s.ref.ID, s.ref.Node, lock, plan.LockRemedy(lock, s.ref.ID)), nil

@@ -19,7 +19,7 @@ func TestALockThatIsGoneIsForgotten(t *testing.T) {
 		entry: pve.VM{Type: pve.VMResource, Status: pve.StatusRunning, Tags: []string{vmconfig.IdentityTag(someVM)}},
 	}
 	for lock, kept := range map[string]bool{"": true, "backup": false} {
-		config := vmconfig.Config{"name": "m1"}
+		config := vmconfig.Config{"smbios1": "uuid=" + string(someVM)}
 		if lock != "" {
 			config["lock"] = lock
 		}
@@ -31,5 +31,19 @@ func TestALockThatIsGoneIsForgotten(t *testing.T) {
 		if err != nil || vm.Presence != plan.PresenceOurs || (vm.Config != nil) != kept || (vm.Digest != "") != kept {
 			t.Errorf("lock %q: %+v, error %v", lock, vm, err)
 		}
+	}
+}
+
+// TestTheConfigOfAnotherIsNotRemembered: whoever took the VMID would be taken for a VM that was just started.
+func TestTheConfigOfAnotherIsNotRemembered(t *testing.T) {
+	memory, _ := newTestMemory()
+	sight := vmSight{
+		Observer: &Observer{Memory: memory},
+		subject:  MachineSubject{ProxmoxMachine: &v1beta1.ProxmoxMachine{Spec: v1beta1.ProxmoxMachineSpec{Reservation: v1beta1.Reservation{UUID: string(someVM)}}}},
+		task:     plan.Task{Type: "qmstart", State: plan.TaskSucceeded},
+	}
+	memory.keepConfig(someVM, vmconfig.Config{"name": "database"}, "digest")
+	if sight.justStarted() {
+		t.Error("nothing in the config is the machine's")
 	}
 }
