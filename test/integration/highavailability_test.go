@@ -191,8 +191,10 @@ func TestHighAvailabilityThatCannotBe(t *testing.T) {
 		t.Parallel()
 		b := newBench(t, pvesim.WithVersion(pvesim.V84))
 		b.provisioned(b.cluster("c1"))
-		machine := b.machine("c1", "m1", watched(func(ha *v1beta1.HighAvailability) { ha.Group = "nodes" }))
+		machine := b.machine("c1", "m1", watched()) // with the group, it would wait for it before it is made
 		b.running(machine)
+		b.toldHA(machine, made(machine, "max_restart", "3"))
+		b.change(machine, func() { machine.Spec.HighAvailability.Group = "nodes" })
 		b.says(machine, upToDate, metav1.ConditionFalse, "HighAvailabilityInvalid", "there is no HA group nodes")
 		b.tells(machine, "Warning", "HighAvailabilityInvalid", "there is no HA group nodes")
 		b.settled(machine)
