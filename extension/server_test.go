@@ -103,7 +103,7 @@ func certificate(t *testing.T) (string, *x509.CertPool) {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,16 +273,20 @@ func TestAnUpdateIsDoneWhenTheVMIsAsTheSpecSays(t *testing.T) {
 		{
 			name:  "the look was at the old spec",
 			state: []func(*v1beta1.ProxmoxMachine){runs, set(v1beta1.ConfigurationUpToDateCondition, metav1.ConditionTrue, "UpToDate", "", 1)}, waits: "was not looked at yet (ConfigurationUpToDate)",
-		}, {
+		},
+		{
 			name:  "it is being changed",
 			state: []func(*v1beta1.ProxmoxMachine){runs, set(v1beta1.ConfigurationUpToDateCondition, metav1.ConditionFalse, "Configuring", "changing tags", 2)}, waits: "changing tags",
-		}, {
+		},
+		{
 			name:  "somebody else changed it",
 			state: []func(*v1beta1.ProxmoxMachine){runs, set(v1beta1.ConfigurationUpToDateCondition, metav1.ConditionFalse, "Drifted", "cores", 2)},
-		}, {
+		},
+		{
 			name:  "the HA manager was not told",
 			state: []func(*v1beta1.ProxmoxMachine){runs, isAsAsked, set(v1beta1.HighAvailabilityUpToDateCondition, metav1.ConditionFalse, "Forbidden", "Sys.Console", 2)}, waits: "Sys.Console",
-		}, {
+		},
+		{
 			name:  "it is off, as asked",
 			state: []func(*v1beta1.ProxmoxMachine){set(v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "PoweredOff", "", 2), isAsAsked},
 		},

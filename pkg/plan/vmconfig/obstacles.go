@@ -68,7 +68,7 @@ func (o *obstacles) compare(field Field, path string, was, is any) {
 		o.note(path, restart)
 	case field.Effect == Reboot:
 		o.note(path, restart)
-	case feature != "" && !(plugs(o.before, feature) && plugs(o.now, feature)):
+	case feature != "" && (!plugs(o.before, feature) || !plugs(o.now, feature)):
 		o.note(path, fmt.Sprintf("%s, without the feature %s in options.hotplug", restart, feature))
 	case !isWhole && is == nil && !isTakenBack(field.Path):
 		o.note(path, "it is no longer set, which leaves the VM as it is")

@@ -87,8 +87,7 @@ func TestObstaclesToAnUpdateInPlace(t *testing.T) {
 			test.before(&before)
 			test.now(&now)
 			found := vmconfig.Obstacles(before, now)
-			isAsWanted := func(found, want string) bool { return strings.HasPrefix(found, want) }
-			if !slices.EqualFunc(found, test.want, isAsWanted) {
+			if !slices.EqualFunc(found, test.want, strings.HasPrefix) {
 				t.Errorf("obstacles are %q, want %q", found, test.want)
 			}
 		})
