@@ -202,7 +202,8 @@ func refusedKeys() []string {
 			keys = append(keys, fmt.Sprintf("%s%d", family, number))
 		}
 	}
-	return append(keys, "boot", "bootdisk", "smbios1", "vmgenid", "lock", "template", "digest", "delete", "ciuser", "cicustom", "sshkeys", "nameserver", "cdrom")
+	return append(keys, "boot", "bootdisk", "smbios1", "vmgenid", "lock", "template", "digest", "delete", "ciuser", "cicustom", "sshkeys", "nameserver", "cdrom",
+		"start", "pool", "archive", "storage", "unique", "bwlimit", "live-restore", "ha-managed") // these are parameters of the request that makes a VM
 }
 
 func TestAnEquippedMachineReadsBackAsItWas(t *testing.T) {

@@ -219,7 +219,7 @@ func capmoxRest() []defect {
 		{
 			name: "guest without an agent blocks", run: guestWithoutAgent,
 			there: "each look at a guest whose agent does not answer blocks the worker for five seconds (#506)",
-			here:  "the guest agent is not asked",
+			here:  "the guest agent is asked for addresses of DHCP and SLAAC only, at most every five minutes while it is silent",
 		},
 		{
 			name: "endpoint is polled", by: []string{"test/integration TestContractControlPlaneEndpointIsTakenFromTheCluster"},

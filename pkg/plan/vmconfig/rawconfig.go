@@ -58,7 +58,7 @@ func keysOfFields() map[string]string {
 func isProviders(key string) bool {
 	switch key {
 	case "smbios1", "vmgenid", "lock", "template", "meta", "parent", "digest", "delete", "revert", "force", "skiplock", "background_delay",
-		"import-working-storage", "node", "vmid", "snaptime", "snapstate", "vmstate", "runningmachine", "runningcpu",
+		"import-working-storage", "start", "pool", "archive", "storage", "unique", "bwlimit", "live-restore", "ha-managed", "node", "vmid", "snaptime", "snapstate", "vmstate", "runningmachine", "runningcpu",
 		"ciuser", "cipassword", "citype", "cicustom", "ciupgrade", "sshkeys":
 		return true
 	}
