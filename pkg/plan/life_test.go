@@ -187,11 +187,11 @@ func waitsForEverything(w *walk, m *plan.Machine) {
 	}
 }
 
-// deletions are the scenarios of a machine that is deleted in any round of its life.
-func deletions() []scenario {
+// deletions are the scenarios of a machine from a source that is deleted in any round of its life; nil for a template.
+func deletions(source change) []scenario {
 	var all []scenario
 	for round := range 40 {
-		all = append(all, scenario{happens: func(w *walk) bool {
+		all = append(all, scenario{source: source, happens: func(w *walk) bool {
 			w.deleting = w.round == round
 			return w.deleting
 		}})

@@ -105,7 +105,7 @@ func chapters() []chapter {
 			func(v visit) bool { return !v.deleting && (v.reserved || v.code == plan.Placed) },
 		},
 		{
-			"Deletion", "It may begin in any phase. A task that is under way is waited for first.", deletions(),
+			"Deletion", "It may begin in any phase. A task that is under way is waited for first.", append(deletions(nil), deletions(fromImage)...),
 			func(v visit) bool { return v.deleting },
 		},
 	}
@@ -128,10 +128,12 @@ type aside struct{ code, what, part string }
 func asides() map[aside]map[string]bool {
 	found := map[aside]map[string]bool{}
 	const firstDeletion = 25 // at rest
-	for part, s := range map[string]scenario{"life": {}, "deletion": deletions()[firstDeletion]} {
-		for _, detour := range detours() {
-			for round := range 45 {
-				note(found, detour, part, detour.during(s, round).run(0))
+	for _, source := range []change{nil, fromImage} {
+		for part, s := range map[string]scenario{"life": {source: source}, "deletion": deletions(source)[firstDeletion]} {
+			for _, detour := range detours() {
+				for round := range 45 {
+					note(found, detour, part, detour.during(s, round).run(0))
+				}
 			}
 		}
 	}
