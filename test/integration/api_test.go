@@ -213,7 +213,7 @@ func TestProxmoxMachineRefusesWhatCannotBe(t *testing.T) {
 		{"VMID 99", one("spec.reservation.vmID", int64(99)), "vmID in body should be greater than or equal to 100"},
 		{"source VMID 0", one("spec.reservation.sourceVMID", int64(0)), "sourceVMID in body should be greater than or equal to 100"},
 	}...)
-	for _, field := range []string{"uuid", "region", "node", "vmID", "sourceNode", "sourceVMID", "seedStorage"} {
+	for _, field := range []string{"uuid", "region", "node", "vmID", "seedStorage"} {
 		rows = append(rows, refusal{"reservation without " + field, []edit{without("spec.reservation." + field)}, "reservation." + field + ": Required value"})
 	}
 	d.refuses(func() client.Object { return d.validMachine() }, rows)

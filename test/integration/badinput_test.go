@@ -256,7 +256,7 @@ func badMachines() []badMachine {
 				pvesim.TemplateSpec{Name: "ubuntu-2404-k8s"}, pvesim.TemplateSpec{Name: "ubuntu-2404-k8s", FirstVMID: 9100})},
 			func(*bench, *v1beta1.ProxmoxMachine) {},
 			"WaitingForCapacity",
-			[]string{`templates [9001 9100] all have the name "ubuntu-2404-k8s": make it unique on the node`},
+			[]string{`templates 9001 and 9100 on the node all have the name "ubuntu-2404-k8s": rename all but one`},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) { b.ask(http.MethodDelete, "/nodes/pve1/qemu/9100", nil) },
 		},
 		{

@@ -261,5 +261,5 @@ func TestVMIDRangeOfTheMachineGoesFirst(t *testing.T) {
 		b.get(b, first)
 		first.Spec.VMIDRange.End = 7009
 		return b.client.Update(b.ctx, first)
-	}, patience, poll).Should(MatchError(ContainSubstring("vmIDRange is immutable")))
+	}, patience, poll).Should(MatchError(ContainSubstring("spec.vmIDRange: Forbidden: a VM cannot change it")))
 }
