@@ -16,6 +16,7 @@ func larger(s *v1beta1.ProxmoxMachineSpec)    { s.Disks.Boot.SizeGiB = 30 }
 func smaller(s *v1beta1.ProxmoxMachineSpec)   { s.Disks.Boot.SizeGiB = 10 }
 func repairing(s *v1beta1.ProxmoxMachineSpec) { s.DriftPolicy = v1beta1.DriftPolicyRepair }
 func ignoring(s *v1beta1.ProxmoxMachineSpec)  { s.DriftPolicy = v1beta1.DriftPolicyIgnore }
+func both(s *v1beta1.ProxmoxMachineSpec)      { fewer(s); larger(s) }
 func withDisk(s *v1beta1.ProxmoxMachineSpec) {
 	s.Disks.Additional = []v1beta1.AdditionalDisk{{Name: "scsi5", Storage: "local-lvm", SizeGiB: 5}}
 }
@@ -27,7 +28,9 @@ func backedUp(m *plan.Machine)  { m.Upkeep.Live.Config["lock"] = "backup" }
 func unwritten(m *plan.Machine) { m.Upkeep.Applied = "" }
 func unread(m *plan.Machine)    { m.Upkeep.Live = nil }
 func refusing(change string) change {
-	return func(m *plan.Machine) { m.Upkeep.Refusal = plan.Refusal{Change: change, Message: "only root may"} }
+	return func(m *plan.Machine) {
+		m.Upkeep.Refusals = append(m.Upkeep.Refusals, plan.Refusal{Change: change, Message: "only root may"})
+	}
 }
 
 func TestAVMFollowsItsSpec(t *testing.T) {
@@ -45,6 +48,8 @@ func TestAVMFollowsItsSpec(t *testing.T) {
 		{"a new disk, in a task", machine(afterwards(withDisk)), "do Reconfigure | Configuring: changing scsi5 of VM 101 as the spec says"},
 		{"not what was refused", machine(afterwards(fewer, refusing("cpuunits=50"))), runs},
 		{"but another change", machine(afterwards(fewer, refusing("cpuunits=40"))), "do Reconfigure | Configuring: changing cpuunits of VM 101 as the spec says"},
+		{"nor what was refused before something else was", machine(afterwards(both, refusing("cpuunits=50"), refusing("scsi0=32212254720"))), runs},
+		{"but what was not refused beside it", machine(afterwards(both, refusing("cpuunits=50"))), "do Resize | Resizing: growing disk scsi0 of VM 101 to 30 GiB"},
 		{"before it is started again", machine(afterwards(fewer, off)), "do Reconfigure | Configuring: changing cpuunits of VM 101 as the spec says"},
 		{"but it starts if that is refused", machine(afterwards(fewer, off, refusing("cpuunits=50"))), "do Start | Starting: starting VM 101 on pve1"},
 		{"and before a disk is made, which may fail", machine(afterwards(withDisk, off)), "do Start | Starting: starting VM 101 on pve1"},
@@ -74,6 +79,7 @@ func TestTheStateOfTheConfigurationIsTold(t *testing.T) {
 		{"it is not changed yet", machine(afterwards(fewer)), "Configuring: changing cpuunits of VM 101 as the spec says"},
 		{"nor looked at", machine(afterwards(fewer, unread)), "Configuring: VM 101 is to be changed as the spec says"},
 		{"it cannot be", machine(afterwards(fewer, refusing("cpuunits=50"))), "ChangeRefused: Proxmox VE refuses to change VM 101 on pve1: only root may. It is asked again from time to time"},
+		{"all of it", machine(afterwards(both, refusing("cpuunits=50"), refusing("scsi0=32212254720"), func(m *plan.Machine) { m.Upkeep.Refusals[1].Message = "no space" })), "ChangeRefused: Proxmox VE refuses to change VM 101 on pve1: only root may; no space. It is asked again from time to time"},
 		{"disks do not shrink", machine(afterwards(smaller)), "ReplacementRequired: VM 101 on pve1 cannot be changed to what the spec says (wanted → is): disks.boot.sizeGiB (scsi0): 10 GiB → 20G. Disks do not shrink, and what was made once stays: have the spec say what it is, or change the ProxmoxMachineTemplate and roll the machine"},
 		{"somebody changed it", machine(afterwards(nothing, meddled)), "Drifted: " + changed},
 		{"which does not matter", machine(afterwards(ignoring, meddled)), "true"},
