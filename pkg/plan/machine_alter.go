@@ -149,8 +149,8 @@ func (m Machine) ConfigurationState() (why Reason, upToDate, known bool) {
 	if !known {
 		return Reason{}, false, false
 	}
-	var all []Reason
-	for _, state := range []func(vmconfig.Alteration) Reason{m.refused, m.unchanged, m.drifted, m.beyond, m.waiting} {
+	var all []Reason // what somebody else changed comes last: a spec that is not carried out is not to be hidden by it
+	for _, state := range []func(vmconfig.Alteration) Reason{m.refused, m.unchanged, m.beyond, m.waiting, m.drifted} {
 		if reason := state(alteration); reason.Code != "" {
 			all = append(all, reason)
 		}

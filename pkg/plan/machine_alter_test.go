@@ -68,6 +68,7 @@ func TestAVMFollowsItsSpec(t *testing.T) {
 func TestTheStateOfTheConfigurationIsTold(t *testing.T) {
 	const (
 		changed = "VM 101 on pve1 was changed outside of Cluster API (wanted → is): cpu.cores: 2 → 7. Change it back in Proxmox VE or have that done by spec.driftPolicy Repair, have the spec say what it is, or roll the machine"
+		another = "VM 101 on pve1 cannot be changed to what the spec says (wanted → is): disks.boot.sizeGiB (scsi0): 10 GiB → 20G. Disks do not shrink, and what was made once stays: have the spec say what it is, or change the ProxmoxMachineTemplate and roll the machine"
 		restart = "VM 101 on pve1 has to be restarted for cores to take effect: shut it down and start it, by spec.powerState or in Proxmox VE, or reboot it there, when it suits. A reboot from inside the guest does not do, and nothing restarts it by itself"
 	)
 	cases := []struct {
@@ -80,12 +81,13 @@ func TestTheStateOfTheConfigurationIsTold(t *testing.T) {
 		{"nor looked at", machine(afterwards(fewer, unread)), "Configuring: VM 101 is to be changed as the spec says"},
 		{"it cannot be", machine(afterwards(fewer, refusing("cpuunits=50"))), "ChangeRefused: Proxmox VE refuses to change VM 101 on pve1: only root may. It is asked again from time to time"},
 		{"all of it", machine(afterwards(both, refusing("cpuunits=50"), refusing("scsi0=32212254720"), func(m *plan.Machine) { m.Upkeep.Refusals[1].Message = "no space" })), "ChangeRefused: Proxmox VE refuses to change VM 101 on pve1: only root may; no space. It is asked again from time to time"},
-		{"disks do not shrink", machine(afterwards(smaller)), "ReplacementRequired: VM 101 on pve1 cannot be changed to what the spec says (wanted → is): disks.boot.sizeGiB (scsi0): 10 GiB → 20G. Disks do not shrink, and what was made once stays: have the spec say what it is, or change the ProxmoxMachineTemplate and roll the machine"},
+		{"disks do not shrink", machine(afterwards(smaller)), "ReplacementRequired: " + another},
 		{"somebody changed it", machine(afterwards(nothing, meddled)), "Drifted: " + changed},
 		{"which does not matter", machine(afterwards(ignoring, meddled)), "true"},
 		{"and changes it again and again", machine(afterwards(repairing, meddled, contested)), "RepairContested: VM 101 on pve1 was changed back to the spec, and somebody changed it again (wanted → is): cpu.cores: 2 → 7. cores is left alone for a while, each time for longer: agree on it with who changes it, have the spec say what it is, or set spec.driftPolicy to Report"},
 		{"keys wait", machine(afterwards(nothing, waits)), "RestartRequired: " + restart},
-		{"both", machine(afterwards(nothing, waits, meddled)), "Drifted: " + changed + ". " + restart},
+		{"both", machine(afterwards(nothing, waits, meddled)), "RestartRequired: " + restart + ". " + changed},
+		{"and what needs another VM", machine(afterwards(smaller, meddled)), "ReplacementRequired: " + another + ". " + changed},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
