@@ -65,6 +65,29 @@ func TestAVMFollowsItsSpec(t *testing.T) {
 	}
 }
 
+func TestASpecThatChangedWhileTheVMStartedIsCarriedOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		say  func(*v1beta1.ProxmoxMachineSpec)
+		want string
+	}{
+		"it did not":    {nothing, "done | Running: VM 101 runs on pve1"},
+		"a value":       {fewer, "do Reconfigure | Configuring: changing cpuunits of VM 101 as the spec says"},
+		"a larger disk": {larger, "do Resize | Resizing: growing disk scsi0 of VM 101 to 30 GiB"},
+		"a new disk":    {withDisk, "do Reconfigure | Configuring: changing scsi5 of VM 101 as the spec says"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := machine(running)
+			c.say(&m.Spec)
+			do, _ := plan.MachineStep(m).(plan.Do)
+			action, _ := do.Action.(plan.RecordProviderID)
+			m = machine(afterwards(c.say, func(m *plan.Machine) { m.Upkeep.Applied = action.Applied }))
+			if diff := cmp.Diff(c.want, told(plan.MachineStep(m))); diff != "" {
+				t.Errorf("after %+v (-want +got):\n%s", action, diff)
+			}
+		})
+	}
+}
+
 func TestTheStateOfTheConfigurationIsTold(t *testing.T) {
 	const (
 		changed = "VM 101 on pve1 was changed outside of Cluster API (wanted → is): cpu.cores: 2 → 7. Change it back in Proxmox VE or have that done by spec.driftPolicy Repair, have the spec say what it is, or roll the machine"
