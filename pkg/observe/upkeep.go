@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -134,9 +135,11 @@ func (s *upkeepSight) tell() {
 	if s.machine.Spec.DriftPolicy == v1beta1.DriftPolicyRepair || s.isWrong() {
 		again(max(recheck-s.Clock.Since(known.readAt), time.Second))
 	}
-	if left := known.refusal.until.Sub(s.Clock.Now()); left > 0 {
-		upkeep.Refusal = plan.Refusal{Change: known.refusal.change, Message: known.refusal.message}
-		again(left)
+	for _, change := range slices.Sorted(maps.Keys(known.refusals)) {
+		if left := known.refusals[change].until.Sub(s.Clock.Now()); left > 0 {
+			upkeep.Refusals = append(upkeep.Refusals, plan.Refusal{Change: change, Message: known.refusals[change].message})
+			again(left)
+		}
 	}
 	for key, repair := range known.repairs {
 		if left := repair.pause() - s.Clock.Since(repair.last); left > 0 {
@@ -153,15 +156,16 @@ type knownUpkeep struct {
 	live   *plan.Live
 	readAt time.Time
 	// seen is what the inventory said of the VM then, or when it was first looked at.
-	seen    *pve.VM
-	refusal refusal
+	seen *pve.VM
+	// refusals are the changes that were refused lately, by their texts: while one pauses, another may be refused.
+	refusals map[string]refusal
 	// repairs are the keys that were changed back lately.
 	repairs map[string]repair
 }
 
 // refusal is a change that Proxmox VE did not make.
 type refusal struct {
-	change, message string
+	message string
 	// times counts it, until is when it may be asked for again.
 	times int
 	until time.Time
@@ -193,15 +197,18 @@ func (m *Memory) upkeep(uuid proxmox.SMBIOSUUID) (known knownUpkeep) {
 	return known
 }
 
-// ChangeRefused says that Proxmox VE did not make a change, and why.
+// ChangeRefused says that Proxmox VE did not make a change, and why. One that was not asked for again for long is forgotten.
 func (m *Memory) ChangeRefused(uuid proxmox.SMBIOSUUID, change string, err error) {
 	m.withUpkeep(uuid, func(known *knownUpkeep) {
-		if known.refusal.change != change {
-			known.refusal = refusal{change: change}
+		refusals := map[string]refusal{}
+		for text, before := range known.refusals {
+			if m.clock.Since(before.until) < lastRepairPause {
+				refusals[text] = before
+			}
 		}
-		known.refusal.times++
-		known.refusal.message = Explain(err).Message
-		known.refusal.until = m.clock.Now().Add(repair{times: known.refusal.times}.pause())
+		again := refusal{times: refusals[change].times + 1, message: Explain(err).Message}
+		again.until = m.clock.Now().Add(repair{times: again.times}.pause())
+		refusals[change], known.refusals = again, refusals
 	})
 }
 

@@ -2,10 +2,10 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
@@ -317,7 +317,7 @@ func resize(m Machine) Decision {
 			m.Spec.Reservation.VMID, m.Spec.Disks.Boot.SizeGiB, m.Spec.Reservation.SourceVMID)}}
 	}
 	// A config that could not be written when the disk grew keeps the old size for good: Proxmox VE has nothing left to grow.
-	growths := slices.DeleteFunc(desired(m).Growths(m.VM.Config), func(growth vmconfig.Growth) bool { return m.Grown[growth.Key] >= growth.Size })
+	growths := m.ungrown(desired(m).Growths(m.VM.Config))
 	if len(growths) == 0 {
 		return nil
 	}
@@ -334,9 +334,19 @@ func record(m Machine) Decision {
 		return nil
 	}
 	return Do{
-		RecordProviderID{ProviderID: ProviderID(m.Spec.Reservation.UUID), Applied: vmconfig.WriteApplied(m.Spec)},
+		RecordProviderID{ProviderID: ProviderID(m.Spec.Reservation.UUID), Applied: applied(m)},
 		Reason{Running, "recording the providerID"},
 	}
+}
+
+// applied is the spec that a VM which runs for the first time was made from, for the annotation. The spec may have changed while
+// the VM started, and what it was before is not known: then all that is not as it says counts as new.
+func applied(m Machine) string {
+	desired := desired(m)
+	if vmconfig.Diff(desired, m.VM.Config).Empty() && len(m.ungrown(desired.Growths(m.VM.Config))) == 0 {
+		return vmconfig.WriteApplied(m.Spec)
+	}
+	return vmconfig.WriteApplied(v1beta1.ProxmoxMachineSpec{})
 }
 
 // removeSeed takes the bootstrap data away once it has done its work: first out of the drive, then off the storage.

@@ -18,8 +18,8 @@ type Upkeep struct {
 	Applied string
 	// Live is the VM's config; nil when the pass did not have to read it.
 	Live *Live
-	// Refusal is what Proxmox VE said to a change; the zero Refusal when it may be tried.
-	Refusal Refusal
+	// Refusals are the changes that Proxmox VE refused, each once, in order. Any other may be tried.
+	Refusals []Refusal
 	// Contested are the keys that were changed back and have changed again. They are left alone for a while.
 	Contested []string
 	// LookAgain is when the config is to be read again; zero when something will wake the machine.
@@ -45,6 +45,11 @@ func (r Reconfigure) Text() string { return r.Change.String() }
 
 // Text tells one growth from another.
 func (r Resize) Text() string { return fmt.Sprintf("%s=%d", r.Disk, r.Size) }
+
+// refuses reports whether a change was refused.
+func (u Upkeep) refuses(change string) bool {
+	return slices.ContainsFunc(u.Refusals, func(refusal Refusal) bool { return refusal.Change == change })
+}
 
 // alteration is how the VM's config compares with the spec; false when that is not known.
 func (m Machine) alteration() (vmconfig.Alteration, bool) {
@@ -115,7 +120,7 @@ func carryOut(m Machine, change vmconfig.Change, growths []vmconfig.Growth, repa
 	}
 	for _, growth := range growths {
 		action := Resize{VM: virtualMachine(m), Disk: growth.Key, Size: growth.Size, Digest: m.Upkeep.Live.Digest}
-		if action.Text() != m.Upkeep.Refusal.Change {
+		if !m.Upkeep.refuses(action.Text()) {
 			return Do{action, Reason{Resizing, fmt.Sprintf("growing disk %s of VM %d to %d GiB", growth.Key, action.VM.ID, growth.Size/proxmox.GiB(1).Bytes())}}
 		}
 	}
@@ -124,7 +129,7 @@ func carryOut(m Machine, change vmconfig.Change, growths []vmconfig.Growth, repa
 
 func reconfigure(m Machine, change vmconfig.Change, repairs bool) Decision {
 	action := Reconfigure{VM: virtualMachine(m), Change: change, Digest: m.Upkeep.Live.Digest, Repairs: repairs}
-	if change.Empty() || action.Text() == m.Upkeep.Refusal.Change {
+	if change.Empty() || m.Upkeep.refuses(action.Text()) {
 		return nil
 	}
 	what := "changing %s of VM %d as the spec says"
@@ -144,8 +149,8 @@ func (m Machine) ConfigurationState() (why Reason, upToDate, known bool) {
 	if !known {
 		return Reason{}, false, false
 	}
-	var all []Reason
-	for _, state := range []func(vmconfig.Alteration) Reason{m.refused, m.unchanged, m.drifted, m.beyond, m.waiting} {
+	var all []Reason // what somebody else changed comes last: a spec that is not carried out is not to be hidden by it
+	for _, state := range []func(vmconfig.Alteration) Reason{m.refused, m.unchanged, m.beyond, m.waiting, m.drifted} {
 		if reason := state(alteration); reason.Code != "" {
 			all = append(all, reason)
 		}
@@ -178,11 +183,18 @@ func (m Machine) changedOutside(differences string) Reason {
 		m.Spec.Reservation.VMID, m.VM.Node, differences)}
 }
 
+// refused tells what Proxmox VE said of all that it refused: one change may be refused for another reason than the next.
 func (m Machine) refused(vmconfig.Alteration) Reason {
-	if m.Upkeep.Refusal.Change == "" {
+	var said []string
+	for _, refusal := range m.Upkeep.Refusals {
+		if !slices.Contains(said, refusal.Message) {
+			said = append(said, refusal.Message)
+		}
+	}
+	if len(said) == 0 {
 		return Reason{}
 	}
-	return Reason{ChangeRefused, fmt.Sprintf("Proxmox VE refuses to change VM %d on %s: %s. It is asked again from time to time", m.Spec.Reservation.VMID, m.VM.Node, m.Upkeep.Refusal.Message)}
+	return Reason{ChangeRefused, fmt.Sprintf("Proxmox VE refuses to change VM %d on %s: %s. It is asked again from time to time", m.Spec.Reservation.VMID, m.VM.Node, strings.Join(said, "; "))}
 }
 
 func (m Machine) unchanged(alteration vmconfig.Alteration) Reason {
@@ -190,7 +202,7 @@ func (m Machine) unchanged(alteration vmconfig.Alteration) Reason {
 	for _, growth := range alteration.Grow {
 		keys = append(keys, growth.Key)
 	}
-	if len(keys) == 0 || m.Upkeep.Refusal.Change != "" {
+	if len(keys) == 0 || len(m.Upkeep.Refusals) > 0 {
 		return Reason{}
 	}
 	return Reason{Configuring, fmt.Sprintf("changing %s of VM %d as the spec says", strings.Join(keys, ", "), m.Spec.Reservation.VMID)}

@@ -16,6 +16,7 @@ func larger(s *v1beta1.ProxmoxMachineSpec)    { s.Disks.Boot.SizeGiB = 30 }
 func smaller(s *v1beta1.ProxmoxMachineSpec)   { s.Disks.Boot.SizeGiB = 10 }
 func repairing(s *v1beta1.ProxmoxMachineSpec) { s.DriftPolicy = v1beta1.DriftPolicyRepair }
 func ignoring(s *v1beta1.ProxmoxMachineSpec)  { s.DriftPolicy = v1beta1.DriftPolicyIgnore }
+func both(s *v1beta1.ProxmoxMachineSpec)      { fewer(s); larger(s) }
 func withDisk(s *v1beta1.ProxmoxMachineSpec) {
 	s.Disks.Additional = []v1beta1.AdditionalDisk{{Name: "scsi5", Storage: "local-lvm", SizeGiB: 5}}
 }
@@ -27,7 +28,9 @@ func backedUp(m *plan.Machine)  { m.Upkeep.Live.Config["lock"] = "backup" }
 func unwritten(m *plan.Machine) { m.Upkeep.Applied = "" }
 func unread(m *plan.Machine)    { m.Upkeep.Live = nil }
 func refusing(change string) change {
-	return func(m *plan.Machine) { m.Upkeep.Refusal = plan.Refusal{Change: change, Message: "only root may"} }
+	return func(m *plan.Machine) {
+		m.Upkeep.Refusals = append(m.Upkeep.Refusals, plan.Refusal{Change: change, Message: "only root may"})
+	}
 }
 
 func TestAVMFollowsItsSpec(t *testing.T) {
@@ -45,6 +48,8 @@ func TestAVMFollowsItsSpec(t *testing.T) {
 		{"a new disk, in a task", machine(afterwards(withDisk)), "do Reconfigure | Configuring: changing scsi5 of VM 101 as the spec says"},
 		{"not what was refused", machine(afterwards(fewer, refusing("cpuunits=50"))), runs},
 		{"but another change", machine(afterwards(fewer, refusing("cpuunits=40"))), "do Reconfigure | Configuring: changing cpuunits of VM 101 as the spec says"},
+		{"nor what was refused before something else was", machine(afterwards(both, refusing("cpuunits=50"), refusing("scsi0=32212254720"))), runs},
+		{"but what was not refused beside it", machine(afterwards(both, refusing("cpuunits=50"))), "do Resize | Resizing: growing disk scsi0 of VM 101 to 30 GiB"},
 		{"before it is started again", machine(afterwards(fewer, off)), "do Reconfigure | Configuring: changing cpuunits of VM 101 as the spec says"},
 		{"but it starts if that is refused", machine(afterwards(fewer, off, refusing("cpuunits=50"))), "do Start | Starting: starting VM 101 on pve1"},
 		{"and before a disk is made, which may fail", machine(afterwards(withDisk, off)), "do Start | Starting: starting VM 101 on pve1"},
@@ -60,9 +65,33 @@ func TestAVMFollowsItsSpec(t *testing.T) {
 	}
 }
 
+func TestASpecThatChangedWhileTheVMStartedIsCarriedOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		say  func(*v1beta1.ProxmoxMachineSpec)
+		want string
+	}{
+		"it did not":    {nothing, "done | Running: VM 101 runs on pve1"},
+		"a value":       {fewer, "do Reconfigure | Configuring: changing cpuunits of VM 101 as the spec says"},
+		"a larger disk": {larger, "do Resize | Resizing: growing disk scsi0 of VM 101 to 30 GiB"},
+		"a new disk":    {withDisk, "do Reconfigure | Configuring: changing scsi5 of VM 101 as the spec says"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := machine(running)
+			c.say(&m.Spec)
+			do, _ := plan.MachineStep(m).(plan.Do)
+			action, _ := do.Action.(plan.RecordProviderID)
+			m = machine(afterwards(c.say, func(m *plan.Machine) { m.Upkeep.Applied = action.Applied }))
+			if diff := cmp.Diff(c.want, told(plan.MachineStep(m))); diff != "" {
+				t.Errorf("after %+v (-want +got):\n%s", action, diff)
+			}
+		})
+	}
+}
+
 func TestTheStateOfTheConfigurationIsTold(t *testing.T) {
 	const (
 		changed = "VM 101 on pve1 was changed outside of Cluster API (wanted → is): cpu.cores: 2 → 7. Change it back in Proxmox VE or have that done by spec.driftPolicy Repair, have the spec say what it is, or roll the machine"
+		another = "VM 101 on pve1 cannot be changed to what the spec says (wanted → is): disks.boot.sizeGiB (scsi0): 10 GiB → 20G. Disks do not shrink, and what was made once stays: have the spec say what it is, or change the ProxmoxMachineTemplate and roll the machine"
 		restart = "VM 101 on pve1 has to be restarted for cores to take effect: shut it down and start it, by spec.powerState or in Proxmox VE, or reboot it there, when it suits. A reboot from inside the guest does not do, and nothing restarts it by itself"
 	)
 	cases := []struct {
@@ -74,12 +103,14 @@ func TestTheStateOfTheConfigurationIsTold(t *testing.T) {
 		{"it is not changed yet", machine(afterwards(fewer)), "Configuring: changing cpuunits of VM 101 as the spec says"},
 		{"nor looked at", machine(afterwards(fewer, unread)), "Configuring: VM 101 is to be changed as the spec says"},
 		{"it cannot be", machine(afterwards(fewer, refusing("cpuunits=50"))), "ChangeRefused: Proxmox VE refuses to change VM 101 on pve1: only root may. It is asked again from time to time"},
-		{"disks do not shrink", machine(afterwards(smaller)), "ReplacementRequired: VM 101 on pve1 cannot be changed to what the spec says (wanted → is): disks.boot.sizeGiB (scsi0): 10 GiB → 20G. Disks do not shrink, and what was made once stays: have the spec say what it is, or change the ProxmoxMachineTemplate and roll the machine"},
+		{"all of it", machine(afterwards(both, refusing("cpuunits=50"), refusing("scsi0=32212254720"), func(m *plan.Machine) { m.Upkeep.Refusals[1].Message = "no space" })), "ChangeRefused: Proxmox VE refuses to change VM 101 on pve1: only root may; no space. It is asked again from time to time"},
+		{"disks do not shrink", machine(afterwards(smaller)), "ReplacementRequired: " + another},
 		{"somebody changed it", machine(afterwards(nothing, meddled)), "Drifted: " + changed},
 		{"which does not matter", machine(afterwards(ignoring, meddled)), "true"},
 		{"and changes it again and again", machine(afterwards(repairing, meddled, contested)), "RepairContested: VM 101 on pve1 was changed back to the spec, and somebody changed it again (wanted → is): cpu.cores: 2 → 7. cores is left alone for a while, each time for longer: agree on it with who changes it, have the spec say what it is, or set spec.driftPolicy to Report"},
 		{"keys wait", machine(afterwards(nothing, waits)), "RestartRequired: " + restart},
-		{"both", machine(afterwards(nothing, waits, meddled)), "Drifted: " + changed + ". " + restart},
+		{"both", machine(afterwards(nothing, waits, meddled)), "RestartRequired: " + restart + ". " + changed},
+		{"and what needs another VM", machine(afterwards(smaller, meddled)), "ReplacementRequired: " + another + ". " + changed},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

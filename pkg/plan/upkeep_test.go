@@ -28,17 +28,20 @@ func (w *world) seeUpkeep(m *plan.Machine) {
 
 // sayAnew has the spec change, or somebody change the VM.
 func (w *world) sayAnew(vm *guest) {
-	if vm == nil || vm.foreign || vm.making || w.spec.ProviderID == "" {
+	if vm == nil || vm.foreign || vm.making {
 		return
 	}
-	if w.happens("the spec says something new") {
+	if isMade := vm.running && vmconfig.HasSeed(vm.config); w.spec.ProviderID == "" && !isMade {
+		return
+	}
+	if w.happens("the spec says something new") { // maybe before it is known that the VM runs
 		w.said++
 		w.spec.CPU.Units, w.spec.Tags = int32(100+w.said), []string{fmt.Sprintf("tag%d", w.said)}
 		if rapid.Bool().Draw(w.t, "a larger disk") {
 			w.spec.Disks.Boot.SizeGiB += 10
 		}
 	}
-	if w.happens("somebody changes the VM") {
+	if w.spec.ProviderID != "" && w.happens("somebody changes the VM") {
 		vm.config["cores"] = "7"
 		w.spec.DriftPolicy = rapid.SampledFrom([]v1beta1.DriftPolicy{v1beta1.DriftPolicyRepair, v1beta1.DriftPolicyReport}).Draw(w.t, "policy")
 	}

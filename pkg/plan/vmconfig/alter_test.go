@@ -2,6 +2,7 @@ package vmconfig_test
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,6 +60,10 @@ func TestWhatTheSpecSaysAnewIsToldFromWhatSomebodyChanged(t *testing.T) {
 		{"the notes, between what others wrote", noted("old"), noted("new"), vmconfig.Config{"description": ours + "\ntheirs\n\nold\n\nmore"}, altered{Change: "description=" + ours + "\ntheirs\n\nnew\n\nmore\n"}},
 		{"the notes away", noted("old"), nil, vmconfig.Config{"description": ours + "\nold\n\nmore"}, altered{Change: "description=" + ours + "\nmore\n"}},
 		{"notes that others wrote", noted("old"), noted("old"), vmconfig.Config{"description": ours + "\nold\n\nmore"}, altered{}},
+		{"notes that had the same words", noted("Worker"), noted("Worker of A"), vmconfig.Config{"description": ours + "\nWorker of A\n\nWorker\n"}, altered{}},
+		{"the notes, not a sentence of others", noted("old"), noted("new"), vmconfig.Config{"description": ours + "\nan old host\n\nold\n"}, altered{Change: "description=" + ours + "\nan old host\n\nnew\n"}},
+		{"the notes away, but not a sentence of others", noted("old"), nil, vmconfig.Config{"description": ours + "\nan old host\n"}, altered{}},
+		{"fewer notes", noted("a\n\nb"), noted("a"), vmconfig.Config{"description": ours + "\na\n\nb\n\nmore"}, altered{Change: "description=" + ours + "\na\n\nmore\n"}},
 		{"two parts of a device", nil, device(func(n *v1beta1.NetworkDevice) { n.Bridge = "vmbr7" }), vmconfig.Config{"net0": "virtio=" + mac + ",bridge=vmbr0,tag=9"}, altered{
 			Change: "net0=virtio=" + mac + ",bridge=vmbr7,tag=9", Repair: "net0=virtio=" + mac + ",bridge=vmbr0", Drift: "network.devices[net0].vlan: none → 9;",
 		}},
@@ -134,6 +139,32 @@ func TestAlterationsEnd(t *testing.T) {
 		}
 		if second.Repair.Allocates() {
 			t.Fatalf("a repair makes disks: %v", second.Repair)
+		}
+	})
+}
+
+// TestNotesFollowTheSpecOnce has any notes follow any others: until that is written down, the same is asked again.
+func TestNotesFollowTheSpecOnce(t *testing.T) {
+	draw := func(t *rapid.T, label string, words ...string) string {
+		paragraph := rapid.Map(rapid.SliceOfN(rapid.SampledFrom(words), 1, 2), func(w []string) string { return strings.Join(w, " ") })
+		gap := rapid.SampledFrom([]string{"\n", "\n\n", "\n\n\n", "\n \n", "\r\n\r\n"})
+		var text strings.Builder
+		for _, part := range rapid.SliceOfN(paragraph, 0, 5).Draw(t, label) {
+			text.WriteString(part + gap.Draw(t, "gap"))
+		}
+		return text.String()
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		former, now, below := desired(), desired(), draw(t, "below", "a", "b", "theirs")
+		former.Spec.Description, now.Spec.Description = draw(t, "former", "a", "b"), draw(t, "now", "a", "b")
+		observed := made(desired())
+		observed["description"] = vmconfig.Description("worker-1", uuid) + "\n" + below
+		after := vmconfig.Alter(now, former.Spec, observed).Change.Apply(observed)
+		if again := vmconfig.Alter(now, former.Spec, after).Change; !again.Empty() {
+			t.Fatalf("of %q there is still to do: %v", after["description"], again)
+		}
+		if before, left := strings.Count(below, "theirs"), strings.Count(after["description"], "theirs"); before != left {
+			t.Fatalf("of %q this is left: %q", below, after["description"])
 		}
 	})
 }

@@ -27,14 +27,62 @@ func (d Desired) notes(observed Config) string {
 		return joinNotes(Description(d.Machine, d.UUID), ours)
 	}
 	above, below := cutNotes(observed["description"])
-	switch {
-	case former != "" && former != ours && strings.Contains(below, former):
-		return joinNotes(above, strings.TrimSpace(strings.Replace(below, former, ours, 1)))
-	case strings.Contains(below, ours): // an empty one, too
-		return observed["description"]
+	if after := follow(below, ours, former); after != below {
+		return joinNotes(above, strings.TrimSpace(after))
 	}
-	return joinNotes(above, strings.TrimSpace(ours+"\n\n"+strings.TrimSpace(below)))
+	return observed["description"]
 }
+
+// follow puts ours in the place of what the spec had, but only where that stands by itself: a sentence of somebody else's may
+// have the same words. It changes nothing the second time, as the spec counts as new until it is written down as applied.
+func follow(below, ours, former string) string {
+	if former != ours && (ours == "" || paragraphs(former, ours) >= 0) { // ours would be seen in what is to go
+		for at := paragraphs(below, former); at >= 0; at = paragraphs(below, former) {
+			below = replaceNotes(below, at, former, ours)
+		}
+	}
+	if ours == "" || paragraphs(below, ours) >= 0 {
+		return below
+	}
+	if at := paragraphs(below, former); at >= 0 {
+		return replaceNotes(below, at, former, ours)
+	}
+	return ours + "\n\n" + strings.TrimSpace(below)
+}
+
+func replaceNotes(text string, at int, former, ours string) string {
+	before, after := text[:at], text[at+len(former):]
+	if ours == "" { // not two gaps in the place of one
+		return strings.TrimRight(before, blanks) + "\n\n" + strings.TrimLeft(after, blanks)
+	}
+	return before + ours + after
+}
+
+// blanks are what may stand between paragraphs.
+const blanks = " \t\r\n"
+
+// paragraphs is where a part stands in a text with blank lines, or nothing, around it; -1 if nowhere.
+func paragraphs(text, part string) int {
+	if part == "" {
+		return -1
+	}
+	for from := 0; ; {
+		at := strings.Index(text[from:], part)
+		if at < 0 {
+			return -1
+		}
+		at += from
+		before, after := text[:at], text[at+len(part):]
+		kept, rest := strings.TrimRight(before, blanks), strings.TrimLeft(after, blanks)
+		if (kept == "" || isGap(before[len(kept):])) && (rest == "" || isGap(after[:len(after)-len(rest)])) {
+			return at
+		}
+		from = at + 1
+	}
+}
+
+// isGap reports whether there is a blank line in what stands between two texts.
+func isGap(between string) bool { return strings.Count(between, "\n") > 1 }
 
 func joinNotes(above, below string) string {
 	if below == "" {
