@@ -43,15 +43,25 @@ func (o *Observer) addHighAvailability(ctx context.Context, cluster *pve.Cluster
 	}
 	region, _ := regionOf(subject.ProxmoxCluster, proxmox.RegionName(machine.Spec.Reservation.Region))
 	sight := &haSight{Observer: o, pve: cluster, subject: subject, machine: machine, cluster: o.Ledger.PVE(region)}
-	err := sight.look(ctx)
-	if pve.ClassOf(err) != pve.Forbidden {
+	return sight.report(sight.look(ctx))
+}
+
+// report takes an error of the HA manager's API for what it is about: the VM runs, and is kept up, without it. One
+// that is of the whole region, or of a pass that was broken off, stays an error.
+func (s *haSight) report(err error) error {
+	if _, unavailable := Unavailable(err); err == nil || unavailable || pve.IsCanceled(err) || !IsOfProxmox(err) {
 		return err
 	}
-	reason := plan.Reason{Code: "Forbidden", Message: fmt.Sprintf(
-		"spec.highAvailability needs Sys.Audit and Sys.Console on / of Proxmox VE, and the credentials of region %s lack that: grant it, or leave highAvailability out (%v)",
-		machine.Spec.Reservation.Region, err)}
-	o.Memory.withHA(subject.uuid(), func(known *knownHA) { *known = sight.now(knownHA{trouble: reason}) })
-	machine.HighAvailability.Trouble = reason
+	region := s.machine.Spec.Reservation.Region
+	reason := Explain(err)
+	reason.Message = fmt.Sprintf("what the HA manager of region %s is told of the VM cannot be read: %s", region, reason.Message)
+	if pve.ClassOf(err) == pve.Forbidden {
+		reason.Message = fmt.Sprintf(
+			"spec.highAvailability needs Sys.Audit and Sys.Console on / of Proxmox VE, and the credentials of region %s lack that: grant it, or leave highAvailability out (%v)",
+			region, err)
+	}
+	s.Memory.withHA(s.subject.uuid(), func(known *knownHA) { *known = s.now(knownHA{trouble: reason}) })
+	s.machine.HighAvailability.Present, s.machine.HighAvailability.Trouble = nil, reason
 	return nil
 }
 
