@@ -10,6 +10,7 @@ import (
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/ha"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
@@ -38,6 +39,24 @@ func TestAnErrorOfTheHAManagerIsToldAndKeepsNothingUp(t *testing.T) {
 	clock.Step(haFresh + time.Second)
 	if look(); asked.Load() != 4 {
 		t.Errorf("%d requests after a while", asked.Load())
+	}
+}
+
+// TestAVMThatTheHAManagerGaveUpOnIsLookedAtWhenItIsDeleted: nothing else of a machine that is deleted is asked of it.
+func TestAVMThatTheHAManagerGaveUpOnIsLookedAtWhenItIsDeleted(t *testing.T) {
+	region, asked := sight(t, hosts(), answers{"/cluster/ha/resources/vm:101": map[string]any{"sid": "vm:101", "state": "started", "digest": "d"}})
+	region.Ledger = &Ledger{}
+	for state, requests := range map[string]int32{"error": 1, "started": 0} {
+		asked.Store(0)
+		observed := plan.Machine{
+			Deleting: true, Spec: v1beta1.ProxmoxMachineSpec{Reservation: v1beta1.Reservation{UUID: string(someVM), VMID: 101, Node: "pve1"}},
+			VM: plan.VM{Presence: plan.PresenceOurs, Node: "pve1", HAState: state}, HighAvailability: plan.HighAvailability{Record: &ha.Record{Rules: []string{"apart"}}},
+		}
+		err := region.addHighAvailability(t.Context(), region.pve, region.subject, &observed)
+		isSeen := observed.HighAvailability.Present != nil && observed.HighAvailability.Present.Resource != nil
+		if err != nil || asked.Load() != requests || isSeen != (requests > 0) {
+			t.Errorf("state %s: %+v after %d requests, error %v", state, observed.HighAvailability, asked.Load(), err)
+		}
 	}
 }
 
