@@ -35,23 +35,50 @@ func highAvailabilityRecord(machine *v1beta1.ProxmoxMachine) *ha.Record {
 // addHighAvailability adds what the HA manager is told of the VM. A machine that asks for nothing costs nothing. One that does
 // costs one request when it is first looked at, and others where it has a group or rules.
 func (o *Observer) addHighAvailability(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) error {
+	if machine.IsForsaken() {
+		sight := o.haSight(cluster, subject, machine)
+		return sight.report(sight.lookAgain(ctx))
+	}
 	if machine.Deleting || !machine.HasHighAvailability() || machine.VM.Presence != plan.PresenceOurs {
 		return nil
 	}
 	if isMade := machine.Spec.ProviderID != "" || machine.Spec.PowerState == v1beta1.PowerStateStopped && vmconfig.HasSeed(machine.VM.Config); !isMade {
 		return nil
 	}
+	sight := o.haSight(cluster, subject, machine)
+	return sight.report(sight.look(ctx))
+}
+
+func (o *Observer) haSight(cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) *haSight {
 	region, _ := regionOf(subject.ProxmoxCluster, proxmox.RegionName(machine.Spec.Reservation.Region))
-	sight := &haSight{Observer: o, pve: cluster, subject: subject, machine: machine, cluster: o.Ledger.PVE(region)}
-	err := sight.look(ctx)
-	if pve.ClassOf(err) != pve.Forbidden {
+	return &haSight{Observer: o, pve: cluster, subject: subject, machine: machine, cluster: o.Ledger.PVE(region)}
+}
+
+// lookAgain looks whether a VM that is deleted is an HA resource, whatever is known of it: the inventory lags behind.
+func (s *haSight) lookAgain(ctx context.Context) error {
+	state, err := s.readResource(ctx)
+	if err == nil {
+		s.machine.HighAvailability.Present = state
+	}
+	return err
+}
+
+// report takes an error of the HA manager's API for what it is about: the VM runs, and is kept up, without it. One
+// that is of the whole region, or of a pass that was broken off, stays an error.
+func (s *haSight) report(err error) error {
+	if _, unavailable := Unavailable(err); err == nil || unavailable || pve.IsCanceled(err) || !IsOfProxmox(err) {
 		return err
 	}
-	reason := plan.Reason{Code: "Forbidden", Message: fmt.Sprintf(
-		"spec.highAvailability needs Sys.Audit and Sys.Console on / of Proxmox VE, and the credentials of region %s lack that: grant it, or leave highAvailability out (%v)",
-		machine.Spec.Reservation.Region, err)}
-	o.Memory.withHA(subject.uuid(), func(known *knownHA) { *known = sight.now(knownHA{trouble: reason}) })
-	machine.HighAvailability.Trouble = reason
+	region := s.machine.Spec.Reservation.Region
+	reason := Explain(err)
+	reason.Message = fmt.Sprintf("what the HA manager of region %s is told of the VM cannot be read: %s", region, reason.Message)
+	if pve.ClassOf(err) == pve.Forbidden {
+		reason.Message = fmt.Sprintf(
+			"spec.highAvailability needs Sys.Audit and Sys.Console on / of Proxmox VE, and the credentials of region %s lack that: grant it, or leave highAvailability out (%v)",
+			region, err)
+	}
+	s.Memory.withHA(s.subject.uuid(), func(known *knownHA) { *known = s.now(knownHA{trouble: reason}) })
+	s.machine.HighAvailability.Present, s.machine.HighAvailability.Trouble = nil, reason
 	return nil
 }
 
@@ -142,15 +169,9 @@ func (s *haSight) beforeEdits(ctx context.Context, present ha.State) error {
 
 // read reads the VM's HA resource, and the rules where they matter.
 func (s *haSight) read(ctx context.Context) error {
-	state := &ha.State{}
-	id := proxmox.VMID(s.machine.Spec.Reservation.VMID)
-	resource, err := s.pve.HAResource(ctx, id)
-	switch {
-	case pve.ClassOf(err) == pve.Missing:
-	case err != nil:
+	state, err := s.readResource(ctx)
+	if err != nil {
 		return err
-	default:
-		state.Resource, state.ResourceDigest = resource.Options, resource.Digest
 	}
 	if s.machine.HighAvailabilityWanted().NeedsRules() {
 		if err := s.readRules(ctx, state); err != nil {
@@ -159,6 +180,15 @@ func (s *haSight) read(ctx context.Context) error {
 	}
 	s.Memory.withHA(s.subject.uuid(), func(known *knownHA) { *known = s.now(knownHA{state: state}) })
 	return nil
+}
+
+// readResource reads whether the VM is an HA resource, and with which options.
+func (s *haSight) readResource(ctx context.Context) (*ha.State, error) {
+	resource, err := s.pve.HAResource(ctx, proxmox.VMID(s.machine.Spec.Reservation.VMID))
+	if pve.ClassOf(err) == pve.Missing {
+		return &ha.State{}, nil
+	}
+	return &ha.State{Resource: resource.Options, ResourceDigest: resource.Digest}, err
 }
 
 // readRules reads the rules, where there is such a thing.

@@ -141,13 +141,7 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 		err = o.addSeed(ctx, cluster, subject, machine)
 	}
 	if err == nil {
-		err = o.addFirewall(ctx, cluster, subject, machine)
-	}
-	if err == nil {
-		err = o.addHighAvailability(ctx, cluster, subject, machine)
-	}
-	if err == nil {
-		err = o.addUpkeep(ctx, cluster, subject, machine)
+		err = o.addSettings(ctx, cluster, subject, machine)
 	}
 	if err == nil {
 		err = o.addCloning(ctx, cluster, subject, machine)
@@ -163,6 +157,21 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 		return err
 	}
 	return o.addCandidates(ctx, subject, machine) // another VMID is needed
+}
+
+// addSettings adds how the VM is set up, and what is set up for it. While a task changes that, it tells nothing.
+func (o *Observer) addSettings(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) error {
+	if subject.isAltered(machine.Task) {
+		return nil
+	}
+	err := o.addFirewall(ctx, cluster, subject, machine)
+	if err == nil {
+		err = o.addHighAvailability(ctx, cluster, subject, machine)
+	}
+	if err == nil {
+		err = o.addUpkeep(ctx, cluster, subject, machine)
+	}
+	return err
 }
 
 // refused returns the inventory's error when Proxmox VE does not accept the credentials, so that not every machine asks

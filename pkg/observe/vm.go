@@ -30,7 +30,10 @@ func (o *Observer) vm(ctx context.Context, cluster *pve.Cluster, subject Machine
 	if host := hostState(sight.snapshot, sight.ref.Node); subject.mayLeaveHost() && host != plan.HostUp {
 		return sight.onLostHost(ctx, host)
 	}
-	if task.State == plan.TaskRunning && !task.RemovesSeed() {
+	switch {
+	case subject.isAltered(task):
+		return sight.whileAltered(ctx)
+	case task.State == plan.TaskRunning && !task.RemovesSeed():
 		return plan.VM{}, nil // a task holds the VM; the plan waits for it
 	}
 	vm, err := sight.look(ctx)
@@ -42,6 +45,22 @@ func (o *Observer) vm(ctx context.Context, cluster *pve.Cluster, subject Machine
 		vm.LookAgain = inventoryLag + pve.DefaultPollInterval
 	}
 	return vm, err
+}
+
+// isAltered reports whether a task changes a VM that ran once, which goes on as it did meanwhile.
+func (s MachineSubject) isAltered(task plan.Task) bool {
+	return task.State == plan.TaskRunning && (task.Type == "resize" || task.Type == "qmconfig") && s.ProxmoxMachine.Spec.ProviderID != ""
+}
+
+// whileAltered goes by the inventory alone, so that a machine stays ready while its disk grows. The config is left alone: what
+// is read of it now would be believed after the task.
+func (s *vmSight) whileAltered(ctx context.Context) (plan.VM, error) {
+	node, known := s.snapshot.Node(s.ref.Node)
+	isSeen := s.settled() && s.snapshot.Err == nil && (!known || node.Online) && !s.subject.seedInUse() // whether that is gone the config tells
+	if !isSeen || !s.isSeenRunning() && !s.staysOff() {
+		return plan.VM{}, nil
+	}
+	return s.withPower(ctx, plan.VM{Presence: plan.PresenceOurs, Node: s.ref.Node})
 }
 
 // find says where the VM is, as far as the inventory knows.

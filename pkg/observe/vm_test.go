@@ -47,3 +47,28 @@ func TestTheConfigOfAnotherIsNotRemembered(t *testing.T) {
 		t.Error("nothing in the config is the machine's")
 	}
 }
+
+// TestAMachineStaysReadyWhileItsVMIsAltered: the VM goes on as it did, and nothing is read that the task is about to change.
+func TestAMachineStaysReadyWhileItsVMIsAltered(t *testing.T) {
+	machine := &v1beta1.ProxmoxMachine{Spec: v1beta1.ProxmoxMachineSpec{
+		ProviderID: "proxmox://x", DriftPolicy: v1beta1.DriftPolicyRepair, Reservation: v1beta1.Reservation{UUID: string(someVM), VMID: 101, Node: "pve1"},
+	}}
+	entry := guest(101, "pve1", "worker-1", vmconfig.IdentityTag(someVM), 0)
+	entry["status"] = pve.StatusRunning
+	for kind, want := range map[string]plan.Presence{"resize": plan.PresenceOurs, "qmconfig": plan.PresenceOurs, "qmshutdown": plan.PresenceUnknown} {
+		region, asked := sight(t, hosts(entry), nil)
+		subject, task := MachineSubject{ProxmoxMachine: machine}, plan.Task{Type: kind, State: plan.TaskRunning}
+		vm, err := region.vm(t.Context(), region.pve, subject, task)
+		if err != nil || vm.Presence != want || (vm.Power == plan.PowerRunning) != (want == plan.PresenceOurs) {
+			t.Errorf("%s: %+v, error %v", kind, vm, err)
+		}
+		observed := plan.Machine{Spec: machine.Spec, Task: task, VM: vm}
+		if err := region.addSettings(t.Context(), region.pve, subject, &observed); err != nil || asked.Load() != 0 || observed.Upkeep.Live != nil {
+			t.Errorf("%s: %d requests, error %v", kind, asked.Load(), err)
+		}
+	}
+	machine.Spec.ProviderID = ""
+	if (MachineSubject{ProxmoxMachine: machine}).isAltered(plan.Task{Type: "qmconfig", State: plan.TaskRunning}) {
+		t.Error("a VM that never ran is being made, not altered")
+	}
+}

@@ -14,7 +14,7 @@ func deletionStep(m Machine) Decision {
 	if m.Spec.Reservation.UUID == "" {
 		return release(m) // nothing was ever asked of Proxmox VE
 	}
-	steps := []func(Machine) Decision{awaitClones, awaitRemoval, awaitVM, protected, unlocked, awaitAnswer, stop, awaitFirewall, destroy, sweep}
+	steps := []func(Machine) Decision{awaitClones, awaitRemoval, awaitVM, protected, unlocked, awaitAnswer, releaseFromHA, stop, awaitFirewall, destroy, sweep}
 	switch {
 	case m.RegionDown:
 		steps = []func(Machine) Decision{awaitRegion}

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/ha"
 )
 
 func deleting(m *plan.Machine) { m.Deleting = true }
@@ -69,6 +70,30 @@ func TestDeletionWaits(t *testing.T) {
 	runSteps(t, []step{
 		{"while it is not known what is at the VMID", machine(recorded, unbound, deleting), "wait 15s | Unobserved: region home does not answer"},
 		{"while it is not known whether the VM runs", machine(recorded, power(plan.PowerUnknown), deleting), "wait 15s | Unobserved: the state of VM 101 on pve1 is not known: is the node up?"},
+	})
+}
+
+// TestDeletionDoesNotWaitForAnHAManagerThatGaveUp: what we had it look after is ours to take back.
+func TestDeletionDoesNotWaitForAnHAManagerThatGaveUp(t *testing.T) {
+	told := func(record *ha.Record, present *ha.State) change {
+		return func(m *plan.Machine) {
+			m.VM.HAState = "error"
+			m.HighAvailability.Record, m.HighAvailability.Present = record, present
+		}
+	}
+	ours, theirs, resource := &ha.Record{}, &ha.Record{Adopted: true}, &ha.State{Resource: map[string]string{"state": "started"}}
+	const (
+		removed = "do EditHA | ConfiguringHighAvailability: removing the HA resource of VM 101 on pve1, which the HA manager gave up on (state error), so that it can be stopped"
+		waits   = "wait 15s | HighAvailabilityFailed: the HA manager gave up on VM 101 on pve1 (state error) and neither starts nor stops it: look into its log there, then run `ha-manager set vm:101 --state disabled`"
+	)
+	runSteps(t, []step{
+		{"a resource that we made is removed", machine(recorded, told(ours, resource), deleting), removed},
+		{"before the VM is destroyed", machine(resized, told(ours, resource), deleting), removed},
+		{"the VM is then stopped, while the inventory lags", machine(recorded, told(ours, &ha.State{}), deleting), "do Stop | Stopping: stopping VM 101 on pve1"},
+		{"a resource of others is theirs to mend", machine(recorded, told(theirs, resource), deleting), waits},
+		{"as is one that nothing is known of", machine(recorded, told(ours, nil), deleting), waits},
+		{"a lock is waited for first", machine(recorded, told(ours, resource), locked("migrate"), deleting), "wait 15s | Locked: VM 101 on pve1 is locked (migrate): it is moving to another node, and is deleted there; if no task there works on it any more, run `qm unlock 101` there as root"},
+		{"a VM that is not ours is left alone", machine(recorded, told(ours, resource), foreign, deleting), "do DeleteSeed | RemovingSeed: deleting the seed ISO from local of pve1"},
 	})
 }
 

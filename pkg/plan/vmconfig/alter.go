@@ -73,9 +73,11 @@ func (a *alteration) sort(want want) {
 		return
 	}
 	was, said := a.was[place{want.Key, want.Part}]
-	isNew := !said || was != want.value
 	difference := Difference{Field: want.effective(observed), Wanted: want.shown(want.value), Is: want.shown(want.is(observed))}
 	needsAnother := want.kept || want.Effect == Replace
+	// A disk that the VM had may hold data somewhere: no empty one takes its place because the spec says more of it.
+	isLost := said && !needsAnother && allocates(want.value) && !isThere(observed)
+	isNew := !isLost && (!said || was != want.value)
 	switch {
 	case isNew && needsAnother:
 		a.result.Beyond = append(a.result.Beyond, difference)

@@ -89,6 +89,21 @@ func TestWhatTheSpecSaysAnewIsToldFromWhatSomebodyChanged(t *testing.T) {
 		{"a smaller disk than there is", nil, sized(20), vmconfig.Config{"scsi0": "local:410/vm-410-disk-0.qcow2,size=30G"}, altered{Beyond: "disks.boot.sizeGiB: 20 GiB → 30G;"}},
 		{"a new disk", nil, disk(func(d *v1beta1.AdditionalDisk) {}), nil, altered{Change: "scsi1=local-lvm:20"}},
 		{"a disk that somebody took", disk(func(d *v1beta1.AdditionalDisk) {}), disk(func(d *v1beta1.AdditionalDisk) {}), vmconfig.Config{"scsi1": ""}, altered{Drift: "disks.additional[scsi1]: local-lvm:20 → none;"}},
+		{
+			"a disk that somebody took, and that is to be larger", disk(func(d *v1beta1.AdditionalDisk) {}), disk(func(d *v1beta1.AdditionalDisk) { d.SizeGiB = 40 }),
+			vmconfig.Config{"scsi1": ""},
+			altered{Drift: "disks.additional[scsi1]: local-lvm:40 → none;"},
+		},
+		{
+			"a disk that somebody took, with another option", disk(func(d *v1beta1.AdditionalDisk) {}), disk(func(d *v1beta1.AdditionalDisk) { d.Backup = ptr.To(false) }),
+			vmconfig.Config{"scsi1": ""},
+			altered{Drift: "disks.additional[scsi1]: local-lvm:20,backup=0 → none;"},
+		},
+		{
+			"a disk that is there, on another storage", disk(func(d *v1beta1.AdditionalDisk) {}), disk(func(d *v1beta1.AdditionalDisk) { d.Storage = "ceph" }),
+			vmconfig.Config{"scsi1": "local-lvm:vm-410-disk-1,size=20G"},
+			altered{Beyond: "disks.additional[scsi1].storage: ceph → local-lvm;"},
+		},
 		{"a disk away", disk(func(d *v1beta1.AdditionalDisk) {}), nil, vmconfig.Config{"scsi1": "local-lvm:vm-1-disk-1,size=20G"}, altered{}},
 		{"a disk's option", nil, func(s *spec) { s.Disks.Boot.Backup = ptr.To(false) }, nil, altered{Change: "scsi0=local:400/base-400-disk-0.qcow2/410/vm-410-disk-0.qcow2,size=1G,backup=0"}},
 		{"what needs another VM, in the spec", nil, hardware(func(h *v1beta1.Hardware) { h.BIOS = "ovmf" }), nil, altered{Beyond: "hardware.bios: ovmf → seabios;"}},
@@ -128,6 +143,11 @@ func TestAlterationsEnd(t *testing.T) {
 				observed[key] = value
 			}
 		}
+		for _, extra := range before.Spec.Disks.Additional {
+			if rapid.Bool().Draw(t, "somebody took "+extra.Name) {
+				delete(observed, extra.Name)
+			}
+		}
 		first := vmconfig.Alter(now, before.Spec, observed)
 		second := vmconfig.Alter(now, before.Spec, kept(first.Change.Apply(observed)))
 		if !second.Change.Empty() {
@@ -136,6 +156,11 @@ func TestAlterationsEnd(t *testing.T) {
 		third := vmconfig.Alter(now, now.Spec, kept(second.Repair.Apply(first.Change.Apply(observed))))
 		if !third.Change.Empty() || !third.Repair.Empty() {
 			t.Fatalf("after %v there is still %v, and %v to repair", second.Repair, third.Change, third.Repair)
+		}
+		for _, extra := range before.Spec.Disks.Additional {
+			if value, isSet := first.Change.Set[extra.Name]; isSet && observed[extra.Name] == "" && (vmconfig.Change{Set: map[string]string{extra.Name: value}}).Allocates() {
+				t.Fatalf("an empty disk %s takes the place of one that is elsewhere", extra.Name)
+			}
 		}
 		if second.Repair.Allocates() {
 			t.Fatalf("a repair makes disks: %v", second.Repair)

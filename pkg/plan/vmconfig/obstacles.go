@@ -77,10 +77,11 @@ func (o *obstacles) compare(field Field, path string, was, is any) {
 	}
 }
 
-// plugs reports whether a running VM takes changes that need a feature of hotplug.
+// plugs reports whether a running VM is known to take changes that need a feature of hotplug: what it has from its template is
+// not known.
 func plugs(spec v1beta1.ProxmoxMachineSpec, feature string) bool {
 	if spec.Options.Hotplug == nil {
-		return slices.Contains(strings.Split(usualHotplug, ","), feature)
+		return !spec.Source.UsesTemplate() && slices.Contains(strings.Split(usualHotplug, ","), feature)
 	}
 	return slices.Contains(*spec.Options.Hotplug, feature)
 }
@@ -99,10 +100,10 @@ func needsRestart(path string, was, is any) bool {
 		return slices.ContainsFunc([]string{"cpu", "memory"}, func(feature string) bool {
 			return slices.Contains(before, feature) != slices.Contains(now, feature)
 		})
-	case "memory.sizeMiB": // guests seldom give memory back
-		before, _ := was.(int32)
+	case "memory.sizeMiB", "cpu.vcpus": // guests seldom give memory or CPUs back
+		before, isSet := was.(int32)
 		now, _ := is.(int32)
-		return now < before
+		return now < before || path == "cpu.vcpus" && !isSet // which is all cores
 	}
 	return false
 }

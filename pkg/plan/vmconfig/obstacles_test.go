@@ -32,6 +32,15 @@ func TestObstaclesToAnUpdateInPlace(t *testing.T) {
 	disks := func(disks ...v1beta1.AdditionalDisk) change {
 		return func(spec *v1beta1.ProxmoxMachineSpec) { spec.Disks.Additional = disks }
 	}
+	vcpus := func(count int32) change {
+		return func(spec *v1beta1.ProxmoxMachineSpec) { spec.CPU.VCPUs = count }
+	}
+	fromImage := func(spec *v1beta1.ProxmoxMachineSpec) {
+		spec.Source = v1beta1.VirtualMachineSource{Image: v1beta1.ImageSource{Volume: "nfs:import/debian.qcow2"}}
+	}
+	plugsDisks := func(spec *v1beta1.ProxmoxMachineSpec) { spec.Options.Hotplug = &[]string{"disk"} }
+	scsi1 := disks(v1beta1.AdditionalDisk{Name: "scsi1", Storage: "local-lvm", SizeGiB: 5, DiskOptions: v1beta1.DiskOptions{Cache: "none"}})
+	const unplugged = "disks.additional[scsi1].name: it takes effect at a restart, without the feature disk in options.hotplug"
 	nothing := func(*v1beta1.ProxmoxMachineSpec) {}
 	tests := []struct {
 		name        string
@@ -70,7 +79,12 @@ func TestObstaclesToAnUpdateInPlace(t *testing.T) {
 			name: "a smaller disk", before: func(s *v1beta1.ProxmoxMachineSpec) { s.Disks.Boot.SizeGiB = 20 },
 			now: func(s *v1beta1.ProxmoxMachineSpec) { s.Disks.Boot.SizeGiB = 10 }, want: []string{"disks.boot.sizeGiB: a disk grows, but never shrinks, as from 20 GiB to 10 GiB"},
 		},
-		{name: "another disk", before: nothing, now: disks(v1beta1.AdditionalDisk{Name: "scsi1", Storage: "local-lvm", SizeGiB: 5, DiskOptions: v1beta1.DiskOptions{Cache: "none"}})},
+		{name: "another disk", before: plugsDisks, now: set(plugsDisks, scsi1)},
+		{name: "another disk, and a template that says whether it is plugged in", before: nothing, now: scsi1, want: []string{unplugged}},
+		{name: "another disk, without a template", before: fromImage, now: set(fromImage, scsi1)},
+		{name: "more CPUs in use", before: set(plugsAll, vcpus(1)), now: set(plugsAll, vcpus(2))},
+		{name: "fewer CPUs in use", before: set(plugsAll, vcpus(2)), now: set(plugsAll, vcpus(1)), want: []string{"cpu.vcpus: it takes effect at a restart"}},
+		{name: "not all cores in use any more", before: plugsAll, now: set(plugsAll, vcpus(1)), want: []string{"cpu.vcpus: it takes effect at a restart"}},
 		{name: "another disk on sata", before: nothing, now: disks(v1beta1.AdditionalDisk{Name: "sata1", Storage: "local-lvm", SizeGiB: 5}), want: []string{"disks.additional[sata1].name: it takes effect at a restart"}},
 		{name: "another source", before: nothing, now: func(s *v1beta1.ProxmoxMachineSpec) { s.Source.Template.Name = "b" }, want: []string{"source"}},
 		{name: "a bridge", before: nothing, now: func(s *v1beta1.ProxmoxMachineSpec) { s.Network.Devices[0].Bridge = "vmbr9" }},
