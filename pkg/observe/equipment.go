@@ -119,7 +119,7 @@ func (s *equipmentSight) at(node proxmox.NodeName, fact placement.Fact) factPlac
 // complete asks for what is not known of a host yet.
 func (s *equipmentSight) complete(ctx context.Context, node proxmox.NodeName, has *placement.Equipment) error {
 	for _, fact := range s.needs.Unread(*has) {
-		told, err := s.Memory.equipment.learn(s.at(node, fact), s.began, func() (told, error) { return s.ask(ctx, node, fact) })
+		told, err := s.Memory.equipment.learn(ctx, s.at(node, fact), s.began, func() (told, error) { return s.ask(ctx, node, fact) })
 		if err != nil {
 			return err
 		}
@@ -240,8 +240,8 @@ type factBook struct {
 }
 
 type factEntry struct {
-	// asking is held while the fact is asked for.
-	asking sync.Mutex
+	// asking has room for the one who asks for the fact.
+	asking chan struct{}
 	told   told
 	at     time.Time
 }
@@ -258,10 +258,14 @@ func (b *factBook) recall(at factPlace, since time.Time) told {
 }
 
 // learn asks, unless another did since then.
-func (b *factBook) learn(at factPlace, since time.Time, ask func() (told, error)) (told, error) {
+func (b *factBook) learn(ctx context.Context, at factPlace, since time.Time, ask func() (told, error)) (told, error) {
 	entry := b.entry(at)
-	entry.asking.Lock()
-	defer entry.asking.Unlock()
+	select {
+	case entry.asking <- struct{}{}:
+		defer func() { <-entry.asking }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if told := b.recall(at, since); told != nil {
 		return told, nil
 	}
@@ -286,7 +290,7 @@ func (b *factBook) entry(at factPlace) *factEntry {
 		}
 	}
 	if b.entries[at] == nil {
-		b.entries[at] = &factEntry{}
+		b.entries[at] = &factEntry{asking: make(chan struct{}, 1)}
 	}
 	return b.entries[at]
 }

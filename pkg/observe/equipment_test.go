@@ -32,7 +32,7 @@ func TestAFactIsAskedForOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for range 10 {
 		group.Go(func() {
-			if told, err := book.learn(at, clock.Now(), ask); err != nil || told == nil {
+			if told, err := book.learn(t.Context(), at, clock.Now(), ask); err != nil || told == nil {
 				t.Errorf("learned nothing: %v", err)
 			}
 		})
@@ -53,13 +53,13 @@ func TestAFactIsBelievedForAWhile(t *testing.T) {
 	book := &factBook{clock: clock, entries: map[factPlace]*factEntry{}}
 	at, other := factPlace{credentials: "a", node: "pve1"}, factPlace{credentials: "a", node: "pve2"}
 	broken := errors.New("no answer")
-	if _, err := book.learn(at, clock.Now(), func() (told, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := book.learn(t.Context(), at, clock.Now(), func() (told, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("the error is %v", err)
 	}
 	if told := book.recall(at, clock.Now()); told != nil {
 		t.Error("an answer that did not come is remembered")
 	}
-	if _, err := book.learn(at, clock.Now(), func() (told, error) { return pools(true), nil }); err != nil {
+	if _, err := book.learn(t.Context(), at, clock.Now(), func() (told, error) { return pools(true), nil }); err != nil {
 		t.Fatal(err)
 	}
 	clock.SetTime(clock.Now().Add(lackTTL + time.Second))
@@ -67,7 +67,7 @@ func TestAFactIsBelievedForAWhile(t *testing.T) {
 		t.Error("it is not believed for as long as it should be")
 	}
 	clock.SetTime(clock.Now().Add(factTTL))
-	_, _ = book.learn(other, clock.Now(), func() (told, error) { return pools(false), nil })
+	_, _ = book.learn(t.Context(), other, clock.Now(), func() (told, error) { return pools(false), nil })
 	if len(book.entries) != 1 {
 		t.Errorf("%d entries are kept", len(book.entries))
 	}
