@@ -240,7 +240,7 @@ func TestAManagerThatStartsAnewKnowsWhatWaits(t *testing.T) {
 	b.ask(http.MethodPut, b.vmPath(machine)+"/config", url.Values{"memory": {"2048"}})
 	b.change(machine, func() { machine.Spec.CPU.Units = 50 })
 	b.startControllers()
-	b.says(machine, v1beta1.ConfigurationUpToDateCondition, metav1.ConditionFalse, "Drifted", "memory.sizeMiB: 4096 → 2048", "has to be restarted for cores, memory")
+	b.says(machine, v1beta1.ConfigurationUpToDateCondition, metav1.ConditionFalse, "RestartRequired", "memory.sizeMiB: 4096 → 2048", "has to be restarted for cores, memory")
 	b.Expect(b.values(machine, "cpuunits", "memory")).To(Equal(map[string]string{"cpuunits": "50", "memory": "4096"}))
 	b.restsWithoutRequests(machine)
 }
