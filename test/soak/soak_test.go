@@ -132,7 +132,7 @@ func (s *simulation) calmDown() {
 func (s *simulation) repair() {
 	for _, vm := range s.world.VMs() {
 		owner := s.ownerOf(vm)
-		if owner == nil && vm.Lock != "clone" {
+		if owner == nil && vm.Lock != "clone" && vm.Lock != "create" {
 			continue
 		}
 		if vm.HAState == "error" {
