@@ -25,7 +25,7 @@ GOLANGCI_LINT := go tool -modfile=$(CURDIR)/hack/tools/golangci-lint/go.mod gola
 
 # Under `make test TEST_FLAGS='-run Clone -v'` the flags reach every go test.
 TEST_FLAGS ?=
-UNIT_TIMEOUT ?= 20m
+UNIT_TIMEOUT ?= 35m
 E2E_TIMEOUT ?= 45m
 
 say = @echo "==> $(1)"
