@@ -52,7 +52,9 @@ func (s *simulation) deeds() []deed {
 		{"admin: copy", 2, s.onVM(s.duplicate)},
 		{"admin: hold the lock", 2, s.onVM(s.holdLock)},
 		{"admin: firewall", 2, s.onVM(func(vm pvesim.VM) {
-			s.admin("POST", vmPath(vm)+"/firewall/rules", url.Values{"type": {"in"}, "action": {"ACCEPT"}})
+			if s.frozen[vm.Node] == 0 { // it would be carried out when somebody has destroyed the VM, and leave its file
+				s.admin("POST", vmPath(vm)+"/firewall/rules", url.Values{"type": {"in"}, "action": {"ACCEPT"}})
+			}
 		})},
 		{"admin: HA", 2, s.onVM(s.manage)},
 		{"admin: adopt at the last moment", 3, func() { s.trap = true }},
