@@ -52,7 +52,7 @@ func (s *simulation) deeds() []deed {
 		{"admin: copy", 2, s.onVM(s.duplicate)},
 		{"admin: hold the lock", 2, s.onVM(s.holdLock)},
 		{"admin: firewall", 2, s.onVM(func(vm pvesim.VM) {
-			if s.frozen[vm.Node] == 0 { // it would be carried out when somebody has destroyed the VM, and leave its file
+			if !s.isFrozen() { // it would be carried out when somebody has destroyed the VM, and leave its file
 				s.admin("POST", vmPath(vm)+"/firewall/rules", url.Values{"type": {"in"}, "action": {"ACCEPT"}})
 			}
 		})},

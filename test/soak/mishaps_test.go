@@ -58,6 +58,16 @@ func (s *simulation) freeze() {
 	})
 }
 
+// isFrozen reports whether a daemon hangs anywhere: what it holds is carried out later.
+func (s *simulation) isFrozen() bool {
+	for _, daemons := range s.frozen {
+		if daemons > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // longestTrouble is how long most troubles last at most.
 const longestTrouble = 4 * time.Minute
 
