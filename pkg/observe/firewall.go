@@ -299,7 +299,7 @@ func (m *Memory) settleLost(uuid proxmox.SMBIOSUUID, next firewall.Edit) {
 // firewallMayComeLate reports whether an edit whose answer was lost may still be made.
 func (m *Memory) firewallMayComeLate(uuid proxmox.SMBIOSUUID) bool {
 	known := m.firewall(uuid)
-	return known.lost != "" && m.clock.Since(known.lostAt) < lateAfter
+	return known.lost != "" && m.clock.Since(known.lostAt) < m.late
 }
 
 // FirewallChanged forgets the VM's firewall.

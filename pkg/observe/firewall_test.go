@@ -38,6 +38,7 @@ func TestAnEditThatWasMadeIsRemembered(t *testing.T) {
 
 func TestAnEditWhoseAnswerWasLostMayComeLate(t *testing.T) {
 	memory, clock := newTestMemory()
+	memory.late = 2 * lateAfter // as it may be configured
 	remembering(memory)
 	memory.FirewallEdited(someVM, switchOn, errLost)
 	if known := memory.firewall(someVM); known.state != nil || !memory.firewallMayComeLate(someVM) {
@@ -46,6 +47,10 @@ func TestAnEditWhoseAnswerWasLostMayComeLate(t *testing.T) {
 	memory.FirewallEdited(someVM, switchOn, errDenied)
 	if !memory.firewallMayComeLate(someVM) {
 		t.Error("it was forgotten when another was refused")
+	}
+	clock.Step(lateAfter)
+	if !memory.firewallMayComeLate(someVM) {
+		t.Error("it may not come as late as is configured")
 	}
 	clock.Step(lateAfter)
 	if memory.firewallMayComeLate(someVM) {
