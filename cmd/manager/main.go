@@ -90,7 +90,7 @@ func newManager(config config) (ctrl.Manager, error) {
 // setup puts the parts together.
 func setup(ctx context.Context, mgr ctrl.Manager, config config) error {
 	observer, polling, err := observe.New(observe.Options{
-		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Clock: clock.RealClock{}, RequestLog: os.Getenv("PVE_REQUEST_LOG"),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, RequestLog: os.Getenv("PVE_REQUEST_LOG"),
 		Registerer: metrics.Registry, Logger: mgr.GetLogger().WithName("proxmox"), UserAgent: name,
 	})
 	if err != nil {

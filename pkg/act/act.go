@@ -38,7 +38,7 @@ type Actor struct {
 // New returns an Actor that writes with the client and shares what the observer knows.
 func New(writer client.Client, observer *observe.Observer) *Actor {
 	return &Actor{
-		Client: writer, Live: observer.Secrets, Regions: observer.Regions, Ledger: observer.Ledger, Memory: observer.Memory,
+		Client: writer, Live: observer.Live, Regions: observer.Regions, Ledger: observer.Ledger, Memory: observer.Memory,
 		Allocator: observer.Allocator, Slots: observer.Slots,
 	}
 }

@@ -25,7 +25,7 @@ func (o *Observer) addresses(ctx context.Context, owner client.Object, claims []
 	var pending, invalid []string
 	reader := o.Client
 	if !owner.GetDeletionTimestamp().IsZero() {
-		reader = o.Secrets // a claim that was just made, and that the cache does not show yet, would stay for ever
+		reader = o.Live // a claim that was just made, and that the cache does not show yet, would stay for ever
 	}
 	for _, claim := range claims {
 		object := &ipamv1.IPAddressClaim{}

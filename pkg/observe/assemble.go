@@ -19,9 +19,9 @@ import (
 
 // Options are what an Observer is made of.
 type Options struct {
-	// Client reads from the manager's cache, Secrets past it.
-	Client, Secrets client.Reader
-	Clock           clock.Clock
+	// Client reads from the manager's cache, Live past it.
+	Client, Live client.Reader
+	Clock        clock.Clock
 	// RequestLog is the path of a file to which every request to Proxmox VE is appended, secrets masked; empty for none.
 	RequestLog string
 	Registerer prometheus.Registerer
@@ -57,8 +57,8 @@ func New(options Options) (*Observer, manager.Runnable, error) {
 	}
 	registry := pve.NewRegistry(pve.RegistryOptions{OnVMChange: waker.VMChanged, OnTaskDone: done, Clock: options.Clock})
 	return &Observer{
-		Client: options.Client, Secrets: options.Secrets,
-		Regions: NewRegions(options.Secrets, registry, shared),
+		Client: options.Client, Live: options.Live,
+		Regions: NewRegions(options.Live, registry, shared),
 		Ledger:  NewLedger(options.Client), Memory: memory, Waker: waker, Clock: options.Clock,
 		Allocator: NewAllocator(options.Clock), Slots: slots,
 	}, registry, nil

@@ -96,7 +96,7 @@ func (o *Observer) bootstrap(ctx context.Context, subject MachineSubject) (plan.
 		return noBootstrap("waiting for the bootstrap provider to make the bootstrap data"), nil
 	}
 	secret := &corev1.Secret{}
-	err := o.Secrets.Get(ctx, client.ObjectKey{Namespace: subject.Machine.Namespace, Name: name}, secret)
+	err := o.Live.Get(ctx, client.ObjectKey{Namespace: subject.Machine.Namespace, Name: name}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return noBootstrap(fmt.Sprintf("Secret %s with the bootstrap data does not exist: was it deleted? Delete the Machine to have it made anew", name)), nil

@@ -18,9 +18,9 @@ import (
 type Observer struct {
 	// Client reads from the manager's cache.
 	Client client.Reader
-	// Secrets reads past the cache: bootstrap data and credentials, so that the manager holds no Secret in memory, and what
+	// Live reads past the cache: bootstrap data and credentials, so that the manager holds no Secret in memory, and what
 	// decides that a machine holds nothing any more.
-	Secrets client.Reader
+	Live    client.Reader
 	Regions *Regions
 	Ledger  *Ledger
 	Memory  *Memory

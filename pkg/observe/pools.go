@@ -50,7 +50,7 @@ func (o *Observer) pools(ctx context.Context, object *v1beta1.ProxmoxCluster, cl
 func (o *Observer) pool(ctx context.Context, owner *v1beta1.ProxmoxCluster, name string) (plan.Pool, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(PoolKind())
-	err := o.Secrets.Get(ctx, client.ObjectKey{Namespace: owner.Namespace, Name: name}, object)
+	err := o.Live.Get(ctx, client.ObjectKey{Namespace: owner.Namespace, Name: name}, object)
 	switch {
 	case meta.IsNoMatchError(err):
 		return plan.Pool{Why: plan.Reason{Code: v1beta1.NoIPAMProviderReason, Message: fmt.Sprintf(

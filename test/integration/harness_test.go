@@ -134,7 +134,7 @@ const lateAfter = 20 * time.Second
 func (b *bench) setUp(ctx context.Context, mgr ctrl.Manager) {
 	b.t.Helper()
 	observer, polling, err := observe.New(observe.Options{
-		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Clock: clock.RealClock{}, RequestLog: b.requestLog,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}, RequestLog: b.requestLog,
 		Logger: b.log.logger(), LateAfter: lateAfter,
 	})
 	b.Expect(err).NotTo(HaveOccurred())

@@ -69,7 +69,7 @@ func (s *simulation) startManager() {
 	kube := &kubeClient{api: s.api, cache: p.cache, gate: s.gate}
 	log := s.logger()
 	observer, polling, err := observe.New(observe.Options{
-		Client: kube, Secrets: &uncached{api: s.api}, Clock: clock.RealClock{}, Logger: log, Transport: &wire{sim: s}, Draw: s.draw,
+		Client: kube, Live: &uncached{api: s.api}, Clock: clock.RealClock{}, Logger: log, Transport: &wire{sim: s}, Draw: s.draw,
 	})
 	s.must(err)
 	_ = observer.Waker.Start(ctx, p.queue)
