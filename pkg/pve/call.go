@@ -95,12 +95,17 @@ func (c *call) set(name, value string) *call {
 	return c
 }
 
-// setAll adds all parameters that are not empty.
+// setAll adds all parameters as they are, empty ones, too: PVE is to refuse what makes no sense.
 func (c *call) setAll(params map[string]string) *call {
 	for name, value := range params {
-		c.set(name, value)
+		c.params.Set(name, value)
 	}
 	return c
+}
+
+// change adds the parameters of a change: options to set, others to delete, and the digest of what is changed.
+func (c *call) change(set map[string]string, remove []string, digest proxmox.Digest) {
+	c.setAll(set).set("delete", strings.Join(remove, ",")).set("digest", string(digest))
 }
 
 // target is the path with the query, for requests whose parameters travel there.

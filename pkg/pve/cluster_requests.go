@@ -32,13 +32,9 @@ func (v Version) AtLeast(major, minor int) bool {
 // Version asks for PVE's version. Any login may.
 func (c *Client) Version(ctx context.Context) (Version, error) {
 	call, err := newCall(http.MethodGet, "/version")
-	data, err := c.get(ctx, call, err)
+	object, err := c.object(ctx, call, err)
 	if err != nil {
 		return Version{}, err
-	}
-	var object fields
-	if err := json.Unmarshal(data, &object); err != nil {
-		return Version{}, c.undecodable(call, err)
 	}
 	return Version{Version: string(object["version"]), Release: string(object["release"])}, nil
 }
@@ -126,13 +122,9 @@ func (c *Client) TaskStatus(ctx context.Context, upid proxmox.UPID) (TaskStatus,
 		return TaskStatus{}, c.inRegion((&call{method: http.MethodGet, path: "/nodes/{node}/tasks/{upid}/status"}).refuse(err.Error()))
 	}
 	call, err := newCall(http.MethodGet, "/nodes/{node}/tasks/{upid}/status", string(id.Node), string(upid))
-	data, err := c.get(ctx, call, err)
+	object, err := c.object(ctx, call, err)
 	if err != nil {
 		return TaskStatus{}, err
-	}
-	var object fields
-	if err := json.Unmarshal(data, &object); err != nil {
-		return TaskStatus{}, c.undecodable(call, err)
 	}
 	return object.taskStatus(upid), nil
 }
@@ -163,6 +155,32 @@ func (c *Client) list(ctx context.Context, call *call, err error) ([]fields, err
 		return nil, c.undecodable(call, err)
 	}
 	return list, nil
+}
+
+// names sends a read whose answer is a list of objects, and returns what they have under a key.
+func (c *Client) names(ctx context.Context, call *call, err error, key string) ([]string, error) {
+	list, err := c.list(ctx, call, err)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(list))
+	for i, object := range list {
+		names[i] = string(object[key])
+	}
+	return names, nil
+}
+
+// object sends a read whose answer is one object.
+func (c *Client) object(ctx context.Context, call *call, err error) (fields, error) {
+	data, err := c.get(ctx, call, err)
+	if err != nil {
+		return nil, err
+	}
+	var object fields
+	if err := json.Unmarshal(data, &object); err != nil {
+		return nil, c.undecodable(call, err)
+	}
+	return object, nil
 }
 
 // undecodable is the error of an answer that has another shape than PVE's.

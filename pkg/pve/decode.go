@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -82,6 +83,17 @@ func (s scalar) list() []string {
 
 // fields is a JSON object with any values.
 type fields map[string]scalar
+
+// without returns what the object has under other keys.
+func (f fields) without(keys ...string) map[string]string {
+	others := map[string]string{}
+	for key, value := range f {
+		if !slices.Contains(keys, key) {
+			others[key] = string(value)
+		}
+	}
+	return others
+}
 
 // decodeList reads a JSON list of objects. Entries that are no objects are left out; no list at all is an error.
 func decodeList(data []byte) ([]fields, error) {

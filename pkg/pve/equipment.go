@@ -54,15 +54,7 @@ func (c *Client) MachineTypes(ctx context.Context, node proxmox.NodeName) ([]str
 
 func (c *Client) capability(ctx context.Context, node proxmox.NodeName, path, key string) ([]string, error) {
 	call, err := newCall(http.MethodGet, path, string(node))
-	list, err := c.list(ctx, call, err)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(list))
-	for i, f := range list {
-		names[i] = string(f[key])
-	}
-	return names, nil
+	return c.names(ctx, call, err, key)
 }
 
 // Mapping is a resource mapping: which device of a node has its name.

@@ -2,10 +2,8 @@ package pve
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
@@ -58,21 +56,11 @@ func (r VMRef) firewallCall(method, below string, args ...string) (*call, error)
 // FirewallOptions reads the options.
 func (c *Client) FirewallOptions(ctx context.Context, vm VMRef) (FirewallOptions, error) {
 	call, err := vm.firewallCall(http.MethodGet, "/options")
-	data, err := c.get(ctx, call, err)
+	object, err := c.object(ctx, call, err)
 	if err != nil {
 		return FirewallOptions{}, err
 	}
-	var object fields
-	if err := json.Unmarshal(data, &object); err != nil {
-		return FirewallOptions{}, c.undecodable(call, err)
-	}
-	options := FirewallOptions{Values: map[string]string{}, Digest: proxmox.Digest(object["digest"])}
-	for key, value := range object {
-		if key != "digest" {
-			options.Values[key] = string(value)
-		}
-	}
-	return options, nil
+	return FirewallOptions{Values: object.without("digest"), Digest: proxmox.Digest(object["digest"])}, nil
 }
 
 // FirewallRules reads the rules. What tells only where a rule is, or what is wrong with it, is left out.
@@ -84,17 +72,8 @@ func (c *Client) FirewallRules(ctx context.Context, vm VMRef) (FirewallRules, er
 	}
 	var rules FirewallRules
 	for _, object := range list {
-		rule := map[string]string{}
-		for key, value := range object {
-			switch key {
-			case "digest":
-				rules.Digest = proxmox.Digest(value)
-			case "pos", "errors":
-			default:
-				rule[key] = string(value)
-			}
-		}
-		rules.Rules = append(rules.Rules, rule)
+		rules.Rules = append(rules.Rules, object.without("digest", "pos", "errors"))
+		rules.Digest = proxmox.Digest(object["digest"])
 	}
 	return rules, nil
 }
@@ -131,15 +110,7 @@ func (c *Client) IPSetEntries(ctx context.Context, vm VMRef, set string) (IPSetE
 // SecurityGroups lists the names of the cluster's security groups. Any login may ask.
 func (c *Client) SecurityGroups(ctx context.Context) ([]string, error) {
 	call, err := newCall(http.MethodGet, "/cluster/firewall/groups")
-	list, err := c.list(ctx, call, err)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(list))
-	for i, object := range list {
-		names[i] = string(object["group"])
-	}
-	return names, nil
+	return c.names(ctx, call, err, "group")
 }
 
 // FirewallOptionsUpdate changes options of a VM's firewall.
@@ -154,10 +125,7 @@ type FirewallOptionsUpdate struct {
 func (c *Client) UpdateFirewallOptions(ctx context.Context, update FirewallOptionsUpdate) error {
 	call, err := update.VM.firewallCall(http.MethodPut, "/options")
 	if err == nil {
-		for key, value := range update.Set {
-			call.params[key] = []string{value}
-		}
-		call.set("delete", strings.Join(update.Delete, ",")).set("digest", string(update.Digest))
+		call.change(update.Set, update.Delete, update.Digest)
 	}
 	_, err = c.submit(ctx, call, err)
 	return err
@@ -167,9 +135,7 @@ func (c *Client) UpdateFirewallOptions(ctx context.Context, update FirewallOptio
 func (c *Client) CreateFirewallRule(ctx context.Context, vm VMRef, rule map[string]string) error {
 	call, err := vm.firewallCall(http.MethodPost, "/rules")
 	if err == nil {
-		for key, value := range rule {
-			call.set(key, value)
-		}
+		call.setAll(rule)
 	}
 	_, err = c.submit(ctx, call, err)
 	return err

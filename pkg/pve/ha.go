@@ -2,9 +2,7 @@ package pve
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
@@ -40,23 +38,11 @@ func haResource(method string, id proxmox.VMID) (*call, error) {
 // HAResource reads the HA resource of a VM. For a VM that is none the error's class is Missing. It needs Sys.Audit on /.
 func (c *Client) HAResource(ctx context.Context, id proxmox.VMID) (HAResource, error) {
 	call, err := haResource(http.MethodGet, id)
-	data, err := c.get(ctx, call, err)
+	object, err := c.object(ctx, call, err)
 	if err != nil {
 		return HAResource{}, err
 	}
-	var object fields
-	if err := json.Unmarshal(data, &object); err != nil {
-		return HAResource{}, c.undecodable(call, err)
-	}
-	resource := HAResource{Options: map[string]string{}, Digest: proxmox.Digest(object["digest"])}
-	for key, value := range object {
-		switch key {
-		case "digest", "sid", "type", "errors":
-		default:
-			resource.Options[key] = string(value)
-		}
-	}
-	return resource, nil
+	return HAResource{Options: object.without("digest", "sid", "type", "errors"), Digest: proxmox.Digest(object["digest"])}, nil
 }
 
 // HARules lists the rules, which there are from PVE 9 on: before, the error's class is Unimplemented. It needs Sys.Audit on /.
@@ -68,17 +54,8 @@ func (c *Client) HARules(ctx context.Context) (HARules, error) {
 	}
 	rules := HARules{Rules: map[string]HARule{}}
 	for _, object := range list {
-		rule := HARule{}
-		for key, value := range object {
-			switch key {
-			case "digest":
-				rules.Digest = proxmox.Digest(value)
-			case "rule", "order", "errors":
-			default:
-				rule[key] = string(value)
-			}
-		}
-		rules.Rules[string(object["rule"])] = rule
+		rules.Rules[string(object["rule"])] = object.without("digest", "rule", "order", "errors")
+		rules.Digest = proxmox.Digest(object["digest"])
 	}
 	return rules, nil
 }
@@ -86,15 +63,7 @@ func (c *Client) HARules(ctx context.Context) (HARules, error) {
 // HAGroups lists the names of the HA groups of PVE 8; PVE 9 has none and refuses. It needs Sys.Audit on /.
 func (c *Client) HAGroups(ctx context.Context) ([]string, error) {
 	call, err := newCall(http.MethodGet, "/cluster/ha/groups")
-	list, err := c.list(ctx, call, err)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(list))
-	for i, object := range list {
-		names[i] = string(object["group"])
-	}
-	return names, nil
+	return c.names(ctx, call, err, "group")
 }
 
 // CreateHAResource makes a VM an HA resource. PVE takes the name of a group that does not exist. It needs Sys.Console on /, as
@@ -119,7 +88,7 @@ type HAUpdate struct {
 }
 
 func (u HAUpdate) apply(call *call) {
-	call.setAll(u.Set).set("delete", strings.Join(u.Delete, ",")).set("digest", string(u.Digest))
+	call.change(u.Set, u.Delete, u.Digest)
 }
 
 // UpdateHAResource changes the HA resource of a VM.

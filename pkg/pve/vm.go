@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
@@ -191,10 +190,7 @@ func (c *Client) CreateVM(ctx context.Context, request CreateRequest) (proxmox.U
 	}
 	if err == nil {
 		call.wantTask = true
-		for key, value := range request.Config {
-			call.params[key] = []string{value}
-		}
-		call.set("vmid", request.VM.ID.String()).set("pool", string(request.Pool))
+		call.setAll(request.Config).set("vmid", request.VM.ID.String()).set("pool", string(request.Pool))
 	}
 	return task(c.submit(ctx, call, err))
 }
@@ -215,13 +211,10 @@ type ConfigUpdate struct {
 func (c *Client) UpdateConfig(ctx context.Context, update ConfigUpdate) error {
 	call, err := update.VM.call(http.MethodPut, "/config")
 	if err == nil {
-		for key, value := range update.Set {
-			call.params[key] = []string{value}
-		}
-		if call.set("delete", strings.Join(update.Delete, ",")); len(call.params) == 0 {
+		if len(update.Set)+len(update.Delete) == 0 {
 			return nil
 		}
-		call.set("digest", string(update.Digest))
+		call.change(update.Set, update.Delete, update.Digest)
 	}
 	_, err = c.submit(ctx, call, err)
 	return err
@@ -233,10 +226,7 @@ func (c *Client) UpdateConfigInTask(ctx context.Context, update ConfigUpdate) (p
 	call, err := update.VM.call(http.MethodPost, "/config")
 	if err == nil {
 		call.wantTask = true
-		for key, value := range update.Set {
-			call.params[key] = []string{value}
-		}
-		call.set("delete", strings.Join(update.Delete, ",")).set("digest", string(update.Digest))
+		call.change(update.Set, update.Delete, update.Digest)
 	}
 	return task(c.submit(ctx, call, err))
 }

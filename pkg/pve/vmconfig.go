@@ -51,13 +51,7 @@ func decodeVMConfig(data []byte) (VMConfig, error) {
 	if err := json.Unmarshal(data, &object); err != nil {
 		return VMConfig{}, err
 	}
-	config := VMConfig{Values: make(map[string]string, len(object)), Digest: proxmox.Digest(object["digest"]), Lock: string(object["lock"])}
-	for key, value := range object {
-		if key != "digest" {
-			config.Values[key] = string(value)
-		}
-	}
-	return config, nil
+	return VMConfig{Values: object.without("digest"), Digest: proxmox.Digest(object["digest"]), Lock: string(object["lock"])}, nil
 }
 
 // PendingVMConfig is a config with what waits for the next start.
