@@ -18,6 +18,8 @@ const (
 	// restTTL is how long the VMID of a VM that we destroyed, or whose clone failed, is not given again: its backups,
 	// firewall rules and late tasks must not hit the next VM.
 	restTTL = 10 * time.Minute
+	// takenTTL is how long a VMID is passed over that a guest has which the credentials cannot see.
+	takenTTL = 5 * time.Minute
 	// mostProbes bounds the VMIDs that are asked for in one pass.
 	mostProbes = 32
 )
@@ -159,7 +161,7 @@ func (a *Allocator) probed(s search, id proxmox.VMID, free bool) {
 	state := a.vmids[at]
 	switch {
 	case !free:
-		a.vmids[at] = vmidState{taken: a.clock.Now().Add(sightingTTL)}
+		a.vmids[at] = vmidState{taken: a.clock.Now().Add(takenTTL)}
 	case state.machine == s.machine:
 		state.found = true
 		a.vmids[at] = state

@@ -1,10 +1,6 @@
 package observe
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -21,21 +17,9 @@ import (
 // certified is a Proxmox VE cluster with that root CA, which lists a VM with those tags.
 func certified(t *testing.T, authority, tags string) *pve.Cluster {
 	t.Helper()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
-		answer := fmt.Sprintf(`[{"type":"node","node":"pve1","status":"online"},{"type":"qemu","node":"pve1","vmid":102,"tags":%q}]`, tags)
-		if strings.HasSuffix(in.URL.Path, "/certificates/info") {
-			answer = fmt.Sprintf(`[{"filename":"pve-root-ca.pem","fingerprint":%q}]`, authority)
-		}
-		_, _ = fmt.Fprintf(out, `{"data":%s}`, answer)
-	}))
-	t.Cleanup(server.Close)
-	cluster, err := pve.Open(pve.Config{
-		Region: "home", Endpoints: []string{server.URL}, Credentials: pve.TokenCredentials{ID: "a@pam!b", Secret: "c"},
-		TLS: pve.TLSConfig{Fingerprints: []string{fmt.Sprintf("%x", sha256.Sum256(server.Certificate().Raw))}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster, _ := opened(t,
+		[]map[string]any{{"type": "node", "node": "pve1", "status": "online"}, {"type": "qemu", "node": "pve1", "vmid": 102, "tags": tags}},
+		answers{"/nodes/pve1/certificates/info": []map[string]any{{"filename": "pve-root-ca.pem", "fingerprint": authority}}})
 	return cluster
 }
 

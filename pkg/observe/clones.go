@@ -139,7 +139,7 @@ type hostTrouble struct {
 // CloneFailed notes that a VM could not be made, as a clone or otherwise, by its task or, with an empty task, by the answer to its request. The host is given
 // up, for now, when it was the cause, or when too many of the VM's clones failed there.
 func (m *Memory) CloneFailed(uuid proxmox.SMBIOSUUID, failure CloneFailure) {
-	m.forgetImages() // which may be why
+	m.images.clear() // which may be why
 	if pve.ClassOf(failure.Err) == pve.AlreadyExists {
 		m.foundTaken(uuid, failure.Task)
 		return

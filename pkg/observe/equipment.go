@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"k8s.io/utils/clock"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
@@ -94,7 +91,7 @@ func (s *equipmentSight) recalled(node proxmox.NodeName) placement.Equipment {
 func (s *equipmentSight) recall(node proxmox.NodeName, age time.Duration) placement.Equipment {
 	has := placement.Equipment{}
 	for _, fact := range s.needs.Facts() {
-		if told := s.Memory.equipment.recall(s.at(node, fact), s.Clock.Now().Add(-age)); told != nil {
+		if told, found := s.Memory.equipment.peek(s.at(node, fact), s.Clock.Now().Add(-age)); found {
 			told(&has)
 		}
 	}
@@ -119,7 +116,7 @@ func (s *equipmentSight) at(node proxmox.NodeName, fact placement.Fact) factPlac
 // complete asks for what is not known of a host yet.
 func (s *equipmentSight) complete(ctx context.Context, node proxmox.NodeName, has *placement.Equipment) error {
 	for _, fact := range s.needs.Unread(*has) {
-		told, err := s.Memory.equipment.learn(ctx, s.at(node, fact), s.began, func() (told, error) { return s.ask(ctx, node, fact) })
+		told, err := s.Memory.equipment.getSince(ctx, s.at(node, fact), s.began, func() (told, error) { return s.ask(ctx, node, fact) })
 		if err != nil {
 			return err
 		}
@@ -171,7 +168,7 @@ func (s *equipmentSight) read(ctx context.Context, node proxmox.NodeName, fact p
 	case placement.Pool:
 		return s.readPool(ctx)
 	case placement.HAGroup:
-		groups, err := s.pve.HAGroups(ctx)
+		groups, err := s.haGroups(ctx, s.pve)
 		return func(has *placement.Equipment) { has.HAGroups = groups }, err
 	}
 	return nil, fmt.Errorf("no such fact: %d", fact)
@@ -228,69 +225,4 @@ type factPlace struct {
 	fact placement.Fact
 	// name is what was asked for by name.
 	name string
-}
-
-// factBook is what was told of hosts. Of those who want to know the same, one asks and the others wait for the answer. It is
-// safe for concurrent use.
-type factBook struct {
-	clock clock.PassiveClock
-
-	mu      sync.Mutex
-	entries map[factPlace]*factEntry
-}
-
-type factEntry struct {
-	// asking has room for the one who asks for the fact.
-	asking chan struct{}
-	told   told
-	at     time.Time
-}
-
-// recall returns what was told since then; nil for nothing.
-func (b *factBook) recall(at factPlace, since time.Time) told {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	entry := b.entries[at]
-	if entry == nil || entry.at.Before(since) {
-		return nil
-	}
-	return entry.told
-}
-
-// learn asks, unless another did since then.
-func (b *factBook) learn(ctx context.Context, at factPlace, since time.Time, ask func() (told, error)) (told, error) {
-	entry := b.entry(at)
-	select {
-	case entry.asking <- struct{}{}:
-		defer func() { <-entry.asking }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if told := b.recall(at, since); told != nil {
-		return told, nil
-	}
-	told, err := ask()
-	if err != nil {
-		return nil, err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	entry.told, entry.at = told, b.clock.Now()
-	b.entries[at] = entry
-	return told, nil
-}
-
-// entry returns the entry of a place, and drops those that nobody believes any more.
-func (b *factBook) entry(at factPlace) *factEntry {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for place, entry := range b.entries {
-		if place != at && entry.told != nil && b.clock.Since(entry.at) > factTTL {
-			delete(b.entries, place)
-		}
-	}
-	if b.entries[at] == nil {
-		b.entries[at] = &factEntry{asking: make(chan struct{}, 1)}
-	}
-	return b.entries[at]
 }

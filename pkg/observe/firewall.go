@@ -120,8 +120,7 @@ func (s *firewallSight) lookForGroups(ctx context.Context) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	region, _ := regionOf(s.subject.ProxmoxCluster, proxmox.RegionName(s.machine.Spec.Reservation.Region))
-	groups, err := s.securityGroups(ctx, s.pve, s.Ledger.PVE(region))
+	groups, err := s.Memory.securityGroups.get(ctx, s.pve.Fingerprint(), func() ([]string, error) { return s.pve.SecurityGroups(ctx) })
 	if err != nil {
 		return err
 	}
@@ -134,38 +133,6 @@ func (s *firewallSight) lookForGroups(ctx context.Context) error {
 	slices.Sort(missing)
 	s.machine.Firewall.MissingGroups = slices.Compact(missing)
 	return nil
-}
-
-// groupsTTL is how long a list of security groups is believed, so that many machines cost one request.
-const groupsTTL = 10 * time.Second
-
-type groupList struct {
-	until time.Time
-	names []string
-}
-
-func (o *Observer) securityGroups(ctx context.Context, cluster *pve.Cluster, id PVECluster) ([]string, error) {
-	if names, known := o.Memory.securityGroups(id); known {
-		return names, nil
-	}
-	names, err := cluster.SecurityGroups(ctx)
-	if err == nil {
-		o.Memory.keepSecurityGroups(id, names)
-	}
-	return names, err
-}
-
-func (m *Memory) securityGroups(id PVECluster) ([]string, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	list := m.groups[id]
-	return list.names, m.clock.Now().Before(list.until)
-}
-
-func (m *Memory) keepSecurityGroups(id PVECluster, names []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.groups[id] = groupList{until: m.clock.Now().Add(groupsTTL), names: names}
 }
 
 // read reads the whole firewall, but for the entries of IP sets that are nobody's business here.

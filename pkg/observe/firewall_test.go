@@ -2,7 +2,6 @@ package observe
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,25 +74,6 @@ func TestALostEditThatIsSeenToBeMadeIsWaitedForNoLonger(t *testing.T) {
 		if got := memory.firewallMayComeLate(someVM); got != c.late {
 			t.Errorf("%s: may come late: %t, want %t", name, got, c.late)
 		}
-	}
-}
-
-func TestSecurityGroupsAreBelievedForAWhile(t *testing.T) {
-	memory, clock := newTestMemory()
-	if _, known := memory.securityGroups(PVECluster("a")); known {
-		t.Error("known before they were read")
-	}
-	memory.keepSecurityGroups(PVECluster("a"), []string{"web"})
-	names, known := memory.securityGroups(PVECluster("a"))
-	if diff := cmp.Diff([]string{"web"}, names); diff != "" || !known {
-		t.Errorf("groups (-want +got):\n%s", diff)
-	}
-	if _, known := memory.securityGroups(PVECluster("b")); known {
-		t.Error("another cluster has them, too")
-	}
-	clock.Step(groupsTTL + time.Second)
-	if _, known := memory.securityGroups(PVECluster("a")); known {
-		t.Error("they are believed for ever")
 	}
 }
 

@@ -50,8 +50,7 @@ func (o *Observer) addHighAvailability(ctx context.Context, cluster *pve.Cluster
 }
 
 func (o *Observer) haSight(cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) *haSight {
-	region, _ := regionOf(subject.ProxmoxCluster, proxmox.RegionName(machine.Spec.Reservation.Region))
-	return &haSight{Observer: o, pve: cluster, subject: subject, machine: machine, cluster: o.Ledger.PVE(region)}
+	return &haSight{Observer: o, pve: cluster, subject: subject, machine: machine}
 }
 
 // lookAgain looks whether a VM that is deleted is an HA resource, whatever is known of it: the inventory lags behind.
@@ -88,7 +87,6 @@ type haSight struct {
 	pve     *pve.Cluster
 	subject MachineSubject
 	machine *plan.Machine
-	cluster PVECluster
 }
 
 // now dates what is known.
@@ -205,44 +203,22 @@ func (s *haSight) readRules(ctx context.Context, state *ha.State) error {
 	return err
 }
 
-// factsTTL is how long what a Proxmox VE cluster has is believed, so that many machines cost few requests.
-const factsTTL = 10 * time.Second
-
-type haFacts struct {
-	until time.Time
-	ha.Facts
-}
-
 // facts asks for the release, which tells whether there are rules or groups, and for the groups.
 func (s *haSight) facts(ctx context.Context) (ha.Facts, error) {
-	if facts, known := s.Memory.facts(s.cluster); known {
-		return facts, nil
-	}
-	version, err := s.pve.Version(ctx)
+	release, err := s.Memory.releases.get(ctx, s.pve.Fingerprint(), func() (pve.Version, error) { return s.pve.Version(ctx) })
 	if err != nil {
 		return ha.Facts{}, err
 	}
-	facts := ha.Facts{HasRules: version.AtLeast(9, 0)}
-	if !facts.HasRules {
-		if facts.Groups, err = s.pve.HAGroups(ctx); err != nil {
-			return ha.Facts{}, err
-		}
+	if release.AtLeast(9, 0) {
+		return ha.Facts{HasRules: true}, nil
 	}
-	s.Memory.keepFacts(s.cluster, facts)
-	return facts, nil
+	groups, err := s.haGroups(ctx, s.pve)
+	return ha.Facts{Groups: groups}, err
 }
 
-func (m *Memory) facts(id PVECluster) (ha.Facts, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known := m.haFacts[id]
-	return known.Facts, m.clock.Now().Before(known.until)
-}
-
-func (m *Memory) keepFacts(id PVECluster, facts ha.Facts) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.haFacts[id] = haFacts{until: m.clock.Now().Add(factsTTL), Facts: facts}
+// haGroups lists the HA groups.
+func (o *Observer) haGroups(ctx context.Context, cluster *pve.Cluster) ([]string, error) {
+	return o.Memory.haGroups.get(ctx, cluster.Fingerprint(), func() ([]string, error) { return cluster.HAGroups(ctx) })
 }
 
 // knownHA is what is remembered of what the HA manager is told of a VM.

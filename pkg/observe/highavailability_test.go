@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/ha"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
@@ -19,7 +21,7 @@ import (
 func TestAnErrorOfTheHAManagerIsToldAndKeepsNothingUp(t *testing.T) {
 	region, asked := sight(t, hosts(), nil) // which has neither the resource nor an answer about its release
 	memory, clock := newTestMemory()
-	region.Observer = &Observer{Memory: memory, Clock: clock, Ledger: &Ledger{}}
+	region.Observer = &Observer{Memory: memory, Clock: clock}
 	machine := &v1beta1.ProxmoxMachine{Spec: v1beta1.ProxmoxMachineSpec{
 		ProviderID: "proxmox://x", HighAvailability: v1beta1.HighAvailability{Enabled: ptr.To(true), Rules: []v1beta1.HighAvailabilityRule{{Name: "apart"}}},
 		Reservation: v1beta1.Reservation{UUID: string(someVM), VMID: 101, Node: "pve1", Region: "home"},
@@ -45,7 +47,6 @@ func TestAnErrorOfTheHAManagerIsToldAndKeepsNothingUp(t *testing.T) {
 // TestAVMThatTheHAManagerGaveUpOnIsLookedAtWhenItIsDeleted: nothing else of a machine that is deleted is asked of it.
 func TestAVMThatTheHAManagerGaveUpOnIsLookedAtWhenItIsDeleted(t *testing.T) {
 	region, asked := sight(t, hosts(), answers{"/cluster/ha/resources/vm:101": map[string]any{"sid": "vm:101", "state": "started", "digest": "d"}})
-	region.Ledger = &Ledger{}
 	for state, requests := range map[string]int32{"error": 1, "started": 0} {
 		asked.Store(0)
 		observed := plan.Machine{
@@ -57,6 +58,20 @@ func TestAVMThatTheHAManagerGaveUpOnIsLookedAtWhenItIsDeleted(t *testing.T) {
 		if err != nil || asked.Load() != requests || isSeen != (requests > 0) {
 			t.Errorf("state %s: %+v after %d requests, error %v", state, observed.HighAvailability, asked.Load(), err)
 		}
+	}
+}
+
+// TestTheGroupsAreAskedForOnce: for whoever looks for a host for a VM, and for whoever tells the HA manager of one.
+func TestTheGroupsAreAskedForOnce(t *testing.T) {
+	region, asked := sight(t, hosts(), answers{"/version": map[string]any{"release": "8.4"}, "/cluster/ha/groups": []map[string]any{{"group": "gpu"}}})
+	has := placement.Equipment{}
+	needs := placement.Needs{HAGroup: "gpu"}
+	if err := region.equipmentSight(region.pve, needs).complete(t.Context(), "pve1", &has); err != nil || needs.Lacking("pve1", has) != "" {
+		t.Errorf("error %v, lacking: %s", err, needs.Lacking("pve1", has))
+	}
+	facts, err := region.haSight(region.pve, region.subject, &plan.Machine{}).facts(t.Context())
+	if err != nil || !slices.Equal(facts.Groups, []string{"gpu"}) || asked.Load() != 2 {
+		t.Errorf("%+v after %d requests, error %v", facts, asked.Load(), err)
 	}
 }
 

@@ -1,13 +1,7 @@
 package observe
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,34 +14,20 @@ import (
 // twoHosts is a cluster of pve1, which is down, and pve2, with local storages and a shared one, and templates.
 func twoHosts(t *testing.T) pve.Snapshot {
 	t.Helper()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
-		entries := []map[string]any{
-			{"type": "node", "node": "pve1", "status": "offline"}, {"type": "node", "node": "pve2", "status": "online"},
-		}
-		for _, node := range []string{"pve1", "pve2"} {
-			entries = append(entries,
-				map[string]any{"type": "storage", "node": node, "storage": "local", "status": "available"},
-				map[string]any{"type": "storage", "node": node, "storage": "nfs", "status": "available", "shared": 1, "content": "iso"},
-				map[string]any{"type": "storage", "node": node, "storage": "lvm", "status": "available", "content": "images"})
-		}
+	entries := []map[string]any{
+		{"type": "node", "node": "pve1", "status": "offline"}, {"type": "node", "node": "pve2", "status": "online"},
+		{"type": "qemu", "node": "pve2", "vmid": 9000, "name": "ubuntu", "template": 1},
+		{"type": "qemu", "node": "pve1", "vmid": 9002, "name": "ubuntu", "template": 1},
+		{"type": "qemu", "node": "pve2", "vmid": 9003, "name": "ubuntu"},
+		{"type": "qemu", "node": "pve2", "vmid": 9004, "status": "unknown"},
+	}
+	for _, node := range []string{"pve1", "pve2"} {
 		entries = append(entries,
-			map[string]any{"type": "qemu", "node": "pve2", "vmid": 9000, "name": "ubuntu", "template": 1},
-			map[string]any{"type": "qemu", "node": "pve1", "vmid": 9002, "name": "ubuntu", "template": 1},
-			map[string]any{"type": "qemu", "node": "pve2", "vmid": 9003, "name": "ubuntu"},
-			map[string]any{"type": "qemu", "node": "pve2", "vmid": 9004, "status": "unknown"})
-		_ = json.NewEncoder(out).Encode(map[string]any{"data": entries})
-	}))
-	t.Cleanup(server.Close)
-	cluster, err := pve.Open(pve.Config{
-		Region: "home", Endpoints: []string{server.URL}, Credentials: pve.TokenCredentials{ID: "a@pam!b", Secret: "c"},
-		TLS: pve.TLSConfig{Fingerprints: []string{fmt.Sprintf("%x", sha256.Sum256(server.Certificate().Raw))}},
-	})
-	if err != nil {
-		t.Fatal(err)
+			map[string]any{"type": "storage", "node": node, "storage": "local", "status": "available"},
+			map[string]any{"type": "storage", "node": node, "storage": "nfs", "status": "available", "shared": 1, "content": "iso"},
+			map[string]any{"type": "storage", "node": node, "storage": "lvm", "status": "available", "content": "images"})
 	}
-	if err := cluster.Inventory.Refresh(t.Context(), time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	cluster, _ := opened(t, entries, nil)
 	return cluster.Inventory.Snapshot()
 }
 

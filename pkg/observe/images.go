@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
@@ -96,9 +95,6 @@ func (f *imageFinder) content() string {
 	return "images"
 }
 
-// imagesTTL is how long a list of images is believed.
-const imagesTTL = 30 * time.Second
-
 // imagePlace names the images of a storage; the node is empty for a shared one.
 type imagePlace struct {
 	cluster PVECluster
@@ -107,53 +103,18 @@ type imagePlace struct {
 	content string
 }
 
-// imageList is what was on a storage, and until when that is believed.
-type imageList struct {
-	until   time.Time
-	volumes []proxmox.VolumeID
-}
-
 // images lists what is on a storage, once for all machines and, of a shared storage, for all nodes.
 func (f *imageFinder) images(ctx context.Context, storage pve.Storage, content string) ([]proxmox.VolumeID, error) {
 	at := imagePlace{f.id, storage.Node, storage.ID, content}
 	if storage.Shared {
 		at.node = ""
 	}
-	if volumes, known := f.Memory.images(at); known {
-		return volumes, nil
-	}
-	listed, err := f.pve.StorageContent(ctx, storage.Node, storage.ID, content)
-	if err != nil {
-		return nil, err
-	}
-	volumes := make([]proxmox.VolumeID, len(listed))
-	for i, volume := range listed {
-		volumes[i] = volume.ID
-	}
-	f.Memory.keepImages(at, volumes)
-	return volumes, nil
-}
-
-func (m *Memory) keepImages(at imagePlace, volumes []proxmox.VolumeID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.imageLists[at] = imageList{until: m.clock.Now().Add(imagesTTL), volumes: volumes}
-}
-
-func (m *Memory) images(at imagePlace) ([]proxmox.VolumeID, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	found, known := m.imageLists[at]
-	if known && m.clock.Now().After(found.until) {
-		delete(m.imageLists, at)
-		return nil, false
-	}
-	return found.volumes, known
-}
-
-// forgetImages has the images be listed anew.
-func (m *Memory) forgetImages() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	clear(m.imageLists)
+	return f.Memory.images.get(ctx, at, func() ([]proxmox.VolumeID, error) {
+		listed, err := f.pve.StorageContent(ctx, storage.Node, storage.ID, content)
+		volumes := make([]proxmox.VolumeID, len(listed))
+		for i, volume := range listed {
+			volumes[i] = volume.ID
+		}
+		return volumes, err
+	})
 }

@@ -25,17 +25,37 @@ type Memory struct {
 	vms  map[proxmox.SMBIOSUUID]*recollection
 	// troubles are the hosts where clones failed lately.
 	troubles map[hostPlace]hostTrouble
-	// sightings are what was seen of templates.
-	sightings map[place]sighting
-	// imageLists are the images on storages.
-	imageLists map[imagePlace]imageList
-	// groups are the security groups of the Proxmox VE clusters.
-	groups map[PVECluster]groupList
-	// haFacts are what the Proxmox VE clusters have for high availability.
-	haFacts map[PVECluster]haFacts
-	// equipment is what Proxmox VE told of what its hosts have.
-	equipment *factBook
+	caches
 }
+
+// caches are what Proxmox VE told of other things than VMs.
+type caches struct {
+	// templates are the configs of templates.
+	templates *cache[place, vmconfig.Config]
+	// images are the images on storages.
+	images *cache[imagePlace, []proxmox.VolumeID]
+	// releases, securityGroups and haGroups are the clusters', as some credentials, by their fingerprint, see them.
+	releases                 *cache[string, pve.Version]
+	securityGroups, haGroups *cache[string, []string]
+	// equipment is what hosts have.
+	equipment *cache[factPlace, told]
+}
+
+func newCaches(clock clock.PassiveClock) caches {
+	return caches{
+		templates: newCache[place, vmconfig.Config](clock, templateTTL), images: newCache[imagePlace, []proxmox.VolumeID](clock, imagesTTL),
+		releases: newCache[string, pve.Version](clock, clusterTTL), equipment: newCache[factPlace, told](clock, factTTL),
+		securityGroups: newCache[string, []string](clock, clusterTTL), haGroups: newCache[string, []string](clock, clusterTTL),
+	}
+}
+
+// How long what was told is believed, so that many machines cost few requests.
+const (
+	// templateTTL is for templates: VMIDs come free, and templates are made anew.
+	templateTTL = 5 * time.Minute
+	imagesTTL   = 30 * time.Second
+	clusterTTL  = 10 * time.Second
+)
 
 // recollection is what is remembered of one VM.
 type recollection struct {
@@ -96,9 +116,7 @@ type growing struct {
 func NewMemory(clock clock.PassiveClock) *Memory {
 	return &Memory{
 		clock: clock, late: lateAfter, vms: map[proxmox.SMBIOSUUID]*recollection{},
-		troubles: map[hostPlace]hostTrouble{}, sightings: map[place]sighting{}, imageLists: map[imagePlace]imageList{}, groups: map[PVECluster]groupList{},
-		haFacts:   map[PVECluster]haFacts{},
-		equipment: &factBook{clock: clock, entries: map[factPlace]*factEntry{}},
+		troubles: map[hostPlace]hostTrouble{}, caches: newCaches(clock),
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 // answers are what a Proxmox VE of three hosts says, by path and query; what is not there is a 500.
 type answers map[string]any
 
-// sight looks at a Proxmox VE that gives the answers, besides its resources, and counts what else it is asked.
-func sight(t *testing.T, resources []map[string]any, given answers) (*regionSight, *atomic.Int32) {
+// opened is a Proxmox VE that gives the answers, besides its resources, and counts what else it is asked.
+func opened(t *testing.T, resources []map[string]any, given answers) (*pve.Cluster, *atomic.Int32) {
 	t.Helper()
 	asked := &atomic.Int32{}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
@@ -49,9 +49,16 @@ func sight(t *testing.T, resources []map[string]any, given answers) (*regionSigh
 	if err := cluster.Inventory.Refresh(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	memory, _ := newTestMemory()
+	return cluster, asked
+}
+
+// sight looks at a Proxmox VE that is opened.
+func sight(t *testing.T, resources []map[string]any, given answers) (*regionSight, *atomic.Int32) {
+	t.Helper()
+	cluster, asked := opened(t, resources, given)
+	memory, clock := newTestMemory()
 	return &regionSight{
-		Observer: &Observer{Memory: memory}, id: "pve", pve: cluster, snapshot: cluster.Inventory.Snapshot(),
+		Observer: &Observer{Memory: memory, Clock: clock}, id: "pve", pve: cluster, snapshot: cluster.Inventory.Snapshot(),
 		subject: MachineSubject{ProxmoxMachine: &v1beta1.ProxmoxMachine{}},
 		entries: map[types.NamespacedName]Entry{{Name: "m1"}: {PVE: "pve", VMID: 105}, {Name: "elsewhere"}: {PVE: "other", VMID: 9001}},
 	}, asked
@@ -218,21 +225,16 @@ func TestWhereAnImageIs(t *testing.T) {
 	}
 }
 
-func TestListsOfImagesAreBelievedForAWhile(t *testing.T) {
-	memory, clock := newTestMemory()
+func TestListsOfImagesAreNotBelievedAfterAVMCouldNotBeMade(t *testing.T) {
+	memory, _ := newTestMemory()
 	at := imagePlace{cluster: "pve", storage: "nfs", content: "import"}
-	memory.keepImages(at, []proxmox.VolumeID{"nfs:import/a.qcow2"})
-	if _, known := memory.images(at); !known {
-		t.Error("forgotten at once")
+	none := func() ([]proxmox.VolumeID, error) { return nil, nil }
+	if _, err := memory.images.get(t.Context(), at, none); err != nil {
+		t.Fatal(err)
 	}
 	memory.CloneFailed(someVM, CloneFailure{Task: "UPID:x", Err: errDenied})
-	if _, known := memory.images(at); known {
+	if _, known := memory.images.peek(at, time.Time{}); known {
 		t.Error("believed after a VM could not be made")
-	}
-	memory.keepImages(at, nil)
-	clock.Step(imagesTTL + time.Second)
-	if _, known := memory.images(at); known {
-		t.Error("believed for ever")
 	}
 }
 

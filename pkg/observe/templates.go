@@ -224,15 +224,17 @@ func (f *templateFinder) wanted(verb string) string {
 	return fmt.Sprintf("%s the tags %s", verb, strings.Join(f.source.Tags, ", "))
 }
 
+// place names a template, or a snapshot of a VM, in a Proxmox VE cluster.
+type place struct {
+	cluster  PVECluster
+	ref      pve.VMRef
+	snapshot string
+}
+
 // template returns the config of a template, or of a snapshot, which is read once for all machines that are made from it.
 func (o *Observer) template(ctx context.Context, cluster *pve.Cluster, at place) (vmconfig.Config, error) {
-	if found, known := o.Memory.seen(at); known {
-		return found.config, nil
-	}
-	read, err := cluster.SnapshotConfig(ctx, at.ref, at.snapshot)
-	if err != nil {
-		return nil, err
-	}
-	o.Memory.see(at, read.Values)
-	return read.Values, nil
+	return o.Memory.templates.get(ctx, at, func() (vmconfig.Config, error) {
+		read, err := cluster.SnapshotConfig(ctx, at.ref, at.snapshot)
+		return read.Values, err
+	})
 }
