@@ -40,7 +40,7 @@ func (o *Observer) addFirewall(ctx context.Context, cluster *pve.Cluster, subjec
 	if machine.Deleting || !machine.HasFirewall() {
 		return nil
 	}
-	sight := &firewallSight{Observer: o, pve: cluster, subject: subject, machine: machine}
+	sight := &firewallSight{machineSight{o, cluster, subject, machine}}
 	switch {
 	case machine.VM.Presence == plan.PresenceAbsent && machine.Spec.ProviderID == "":
 		return sight.lookForGroups(ctx)
@@ -49,18 +49,11 @@ func (o *Observer) addFirewall(ctx context.Context, cluster *pve.Cluster, subjec
 	case machine.Spec.ProviderID == "" && (machine.VM.Config.Lock() != "" || !vmconfig.HasSeed(machine.VM.Config)):
 		return nil // it is unlocked and configured first
 	}
-	sight.ref = pve.VMRef{Node: machine.VM.Node, ID: proxmox.VMID(machine.Spec.Reservation.VMID)}
 	return sight.look(ctx)
 }
 
-// firewallSight is what the look at one VM's firewall needs.
-type firewallSight struct {
-	*Observer
-	pve     *pve.Cluster
-	subject MachineSubject
-	machine *plan.Machine
-	ref     pve.VMRef
-}
+// firewallSight looks at one VM's firewall.
+type firewallSight struct{ machineSight }
 
 // mostLooks bounds the looks of one pass: at all, and again at what has no digest.
 const mostLooks = 4
@@ -101,13 +94,8 @@ func (s *firewallSight) look(ctx context.Context) error {
 // the security groups.
 func (s *firewallSight) beforeEdits(ctx context.Context) error {
 	if s.machine.Spec.ProviderID != "" && !s.Memory.firewall(s.subject.uuid()).proven {
-		config, err := s.pve.VMConfig(ctx, s.ref)
-		if err != nil {
-			return fmt.Errorf("read the identity of VM %d before its firewall is edited: %w", s.ref.ID, err)
-		}
-		if !vmconfig.Config(config.Values).BelongsTo(s.subject.uuid()) {
-			s.machine.VM = unknown(plan.Unobserved, "VM %d on %s does not carry the machine's identity any more: it is looked for again", s.ref.ID, s.ref.Node)
-			return nil
+		if _, isOurs, err := s.identify(ctx, "its firewall is edited"); err != nil || !isOurs {
+			return err
 		}
 		s.Memory.withFirewall(s.subject.uuid(), func(known *knownFirewall) { known.proven = true })
 	}
@@ -171,18 +159,18 @@ func (s *firewallSight) readPart(ctx context.Context, known knownFirewall, part 
 func (s *firewallSight) readInto(ctx context.Context, state *firewall.State, part firewall.Part) error {
 	switch part.Kind {
 	case firewall.OptionsPart:
-		options, err := s.pve.FirewallOptions(ctx, s.ref)
+		options, err := s.pve.FirewallOptions(ctx, s.ref())
 		state.Options, state.OptionsDigest = options.Values, options.Digest
 		return err
 	case firewall.RulesPart:
-		rules, err := s.pve.FirewallRules(ctx, s.ref)
+		rules, err := s.pve.FirewallRules(ctx, s.ref())
 		state.Rules, state.RulesDigest = nil, rules.Digest
 		for _, rule := range rules.Rules {
 			state.Rules = append(state.Rules, rule)
 		}
 		return err
 	case firewall.SetsPart:
-		sets, err := s.pve.IPSets(ctx, s.ref)
+		sets, err := s.pve.IPSets(ctx, s.ref())
 		before := state.Sets
 		state.Sets, state.SetsDigest = map[string]firewall.Set{}, sets.Digest
 		for name, comment := range sets.Comments {
@@ -192,7 +180,7 @@ func (s *firewallSight) readInto(ctx context.Context, state *firewall.State, par
 		}
 		return err
 	case firewall.EntriesPart:
-		entries, err := s.pve.IPSetEntries(ctx, s.ref, part.Set)
+		entries, err := s.pve.IPSetEntries(ctx, s.ref(), part.Set)
 		set := firewall.Set{Comment: state.Sets[part.Set].Comment, Digest: entries.Digest}
 		for _, entry := range entries.Entries {
 			set.Entries = append(set.Entries, firewall.Entry(entry))

@@ -50,7 +50,7 @@ func (o *Observer) addHighAvailability(ctx context.Context, cluster *pve.Cluster
 }
 
 func (o *Observer) haSight(cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) *haSight {
-	return &haSight{Observer: o, pve: cluster, subject: subject, machine: machine}
+	return &haSight{machineSight{o, cluster, subject, machine}}
 }
 
 // lookAgain looks whether a VM that is deleted is an HA resource, whatever is known of it: the inventory lags behind.
@@ -81,13 +81,8 @@ func (s *haSight) report(err error) error {
 	return nil
 }
 
-// haSight is what the look at what the HA manager is told of one VM needs.
-type haSight struct {
-	*Observer
-	pve     *pve.Cluster
-	subject MachineSubject
-	machine *plan.Machine
-}
+// haSight looks at what the HA manager is told of one VM.
+type haSight struct{ machineSight }
 
 // now dates what is known.
 func (s *haSight) now(known knownHA) knownHA {
@@ -143,14 +138,9 @@ func (s *haSight) isUnwatched(present ha.State) bool {
 // the resource is to refer to.
 func (s *haSight) beforeEdits(ctx context.Context, present ha.State) error {
 	if s.machine.VM.Config == nil {
-		id := proxmox.VMID(s.machine.Spec.Reservation.VMID)
-		config, err := s.pve.VMConfig(ctx, pve.VMRef{Node: s.machine.VM.Node, ID: id})
-		if err != nil {
-			return fmt.Errorf("read the identity of VM %d before it is made an HA resource: %w", id, err)
-		}
-		if !vmconfig.Config(config.Values).BelongsTo(s.subject.uuid()) {
-			s.machine.VM = unknown(plan.Unobserved, "VM %d on %s does not carry the machine's identity any more: it is looked for again", id, s.machine.VM.Node)
-			return nil
+		config, isOurs, err := s.identify(ctx, "it is made an HA resource")
+		if err != nil || !isOurs {
+			return err
 		}
 		s.machine.VM.Config, s.machine.VM.Digest = (&vmSight{Observer: s.Observer, subject: s.subject}).keep(config)
 	}
@@ -182,7 +172,7 @@ func (s *haSight) read(ctx context.Context) error {
 
 // readResource reads whether the VM is an HA resource, and with which options.
 func (s *haSight) readResource(ctx context.Context) (*ha.State, error) {
-	resource, err := s.pve.HAResource(ctx, proxmox.VMID(s.machine.Spec.Reservation.VMID))
+	resource, err := s.pve.HAResource(ctx, s.ref().ID)
 	if pve.ClassOf(err) == pve.Missing {
 		return &ha.State{}, nil
 	}

@@ -90,10 +90,8 @@ func TestWhichErrorsOfTheHAManagerStayErrors(t *testing.T) {
 		"of Kubernetes":    {errors.New("no leader"), true},
 	} {
 		memory, clock := newTestMemory()
-		sight := &haSight{
-			Observer: &Observer{Memory: memory, Clock: clock}, machine: &plan.Machine{},
-			subject: MachineSubject{ProxmoxMachine: &v1beta1.ProxmoxMachine{Spec: v1beta1.ProxmoxMachineSpec{Reservation: v1beta1.Reservation{UUID: string(someVM)}}}},
-		}
+		subject := MachineSubject{ProxmoxMachine: &v1beta1.ProxmoxMachine{Spec: v1beta1.ProxmoxMachineSpec{Reservation: v1beta1.Reservation{UUID: string(someVM)}}}}
+		sight := (&Observer{Memory: memory, Clock: clock}).haSight(nil, subject, &plan.Machine{})
 		stays := sight.report(c.err) != nil
 		if isTold := sight.machine.HighAvailability.Trouble.Code != ""; stays != c.stays || isTold != (c.err != nil && !c.stays) {
 			t.Errorf("%s: it stays an error: %t, it is told: %t", name, stays, isTold)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
-	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pve"
 )
@@ -26,8 +25,8 @@ func (o *Observer) addUpkeep(ctx context.Context, cluster *pve.Cluster, subject 
 	if machine.Deleting || machine.Spec.ProviderID == "" || machine.VM.Presence != plan.PresenceOurs || machine.VM.Power == plan.PowerUnknown {
 		return nil
 	}
-	sight := &upkeepSight{Observer: o, pve: cluster, subject: subject, machine: machine}
-	sight.entry, sight.listed = cluster.Inventory.Snapshot().VM(proxmox.VMID(machine.Spec.Reservation.VMID))
+	sight := &upkeepSight{machineSight: machineSight{o, cluster, subject, machine}}
+	sight.entry, sight.listed = cluster.Inventory.Snapshot().VM(sight.ref().ID)
 	known := o.Memory.upkeep(subject.uuid())
 	if sight.hasToRead(known) {
 		if err := sight.read(ctx); err != nil {
@@ -40,14 +39,11 @@ func (o *Observer) addUpkeep(ctx context.Context, cluster *pve.Cluster, subject 
 	return nil
 }
 
-// upkeepSight is what the look at the config of one VM needs.
+// upkeepSight looks at the config of one VM.
 type upkeepSight struct {
-	*Observer
-	pve     *pve.Cluster
-	subject MachineSubject
-	machine *plan.Machine
-	entry   pve.VM
-	listed  bool
+	machineSight
+	entry  pve.VM
+	listed bool
 }
 
 // isSettled reports whether the inventory shows the VM as it runs, and not as it was made from.
@@ -95,19 +91,17 @@ func isOther(before, now pve.VM) bool {
 
 // read reads the config. One that is locked is not remembered: nothing would show that the lock is gone.
 func (s *upkeepSight) read(ctx context.Context) error {
-	vm := pve.VMRef{Node: s.machine.VM.Node, ID: proxmox.VMID(s.machine.Spec.Reservation.VMID)}
-	config, err := s.pve.PendingVMConfig(ctx, vm)
+	config, err := s.pve.PendingVMConfig(ctx, s.ref())
 	if pve.ClassOf(err) == pve.NotFound { // it moved: the inventory will say where to
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read the config of VM %d to compare it with the spec: %w", vm.ID, err)
+		return fmt.Errorf("read the config of VM %d to compare it with the spec: %w", s.ref().ID, err)
 	}
-	live := &plan.Live{Config: vmconfig.Config(config.Values), Waiting: config.Waiting, Digest: config.Digest}
-	if !live.Config.BelongsTo(s.subject.uuid()) {
-		s.machine.VM = unknown(plan.Unobserved, "VM %d on %s does not carry the machine's identity any more: it is looked for again", vm.ID, vm.Node)
+	if !s.isOurs(config.Values) {
 		return nil
 	}
+	live := &plan.Live{Config: config.Values, Waiting: config.Waiting, Digest: config.Digest}
 	s.Memory.withUpkeep(s.subject.uuid(), func(known *knownUpkeep) {
 		known.live, known.readAt, known.seen = live, s.Clock.Now(), nil
 		if s.listed {

@@ -14,7 +14,7 @@ import (
 func refusedNow(memory *Memory) (changes []string, lookAgain time.Duration) {
 	subject := MachineSubject{ProxmoxMachine: &v1beta1.ProxmoxMachine{}}
 	subject.ProxmoxMachine.Spec.Reservation.UUID = string(someVM)
-	sight := upkeepSight{Observer: &Observer{Memory: memory, Clock: memory.clock}, subject: subject, machine: &plan.Machine{}}
+	sight := upkeepSight{machineSight: machineSight{&Observer{Memory: memory, Clock: memory.clock}, nil, subject, &plan.Machine{}}}
 	memory.withUpkeep(someVM, func(known *knownUpkeep) { known.live = &plan.Live{} })
 	sight.tell()
 	for _, refusal := range sight.machine.Upkeep.Refusals {
