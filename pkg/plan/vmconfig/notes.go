@@ -27,10 +27,11 @@ func (d Desired) notes(observed Config) string {
 		return joinNotes(Description(d.Machine, d.UUID), ours)
 	}
 	above, below := cutNotes(observed["description"])
-	if after := follow(below, ours, former); after != below {
-		return joinNotes(above, strings.TrimSpace(after))
+	after := follow(below, ours, former)
+	if after == below {
+		return observed["description"]
 	}
-	return observed["description"]
+	return joinNotes(above, strings.TrimSpace(follow(after, ours, former))) // what was put there may, with what follows, be what is to go
 }
 
 // follow puts ours in the place of what the spec had, but only where that stands by itself: a sentence of somebody else's may
