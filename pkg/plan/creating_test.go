@@ -67,7 +67,7 @@ func TestAMachineWithoutATemplateLeavesAHostThatCannotMakeIt(t *testing.T) {
 		},
 		{
 			"and waits where none can", machine(nowhere, noSeed),
-			"wait 15s | WaitingForCapacity: VM 101 cannot be made on pve1 (image " + debian + " is not on storage shared of pve1), and no other host fits: 2 hosts refused: pve1: image " + debian + " is not there; pve2: image " + debian + " is not there",
+			"wait 15s | WaitingForCapacity: VM 101 cannot be made on pve1 (image " + debian + " is not on storage shared of pve1), and no other host fits: 2 hosts refused: pve1, pve2: image " + debian + " is not there",
 		},
 	})
 }

@@ -66,6 +66,7 @@ type settable interface {
 }
 
 func summarize(object settable, types conditions.ForConditionTypes) error {
+	shorten(object)
 	err := conditions.SetSummaryCondition(object, object, clusterv1.ReadyCondition, types,
 		conditions.NegativePolarityConditionTypes{clusterv1.DeletingCondition},
 		conditions.CustomMergeStrategy{MergeStrategy: conditions.DefaultMergeStrategy(

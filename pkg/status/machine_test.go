@@ -3,14 +3,17 @@ package status_test
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
@@ -329,5 +332,23 @@ func TestTheSamePassGivesTheSameStatus(t *testing.T) {
 	}
 	if diff := cmp.Diff(first, machine); diff != "" {
 		t.Errorf("machine (-first +second):\n%s", diff)
+	}
+}
+
+// TestAMessageIsNoLongerThanKubernetesTakes has a machine whose hosts have more to say than a condition can hold.
+func TestAMessageIsNoLongerThanKubernetesTakes(t *testing.T) {
+	for _, long := range []string{strings.Repeat("x", 40_000), "x" + strings.Repeat("é", 20_000)} {
+		machine := proxmoxMachine()
+		if err := status.Machine(machine, status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.WaitingForCapacity, long)}); err != nil {
+			t.Fatal(err)
+		}
+		for _, condition := range machine.Status.Conditions {
+			if len(condition.Message) > 16<<10 || !utf8.ValidString(condition.Message) {
+				t.Errorf("%s has a message of %d bytes", condition.Type, len(condition.Message))
+			}
+		}
+		if message := conditions.GetMessage(machine, v1beta1.VirtualMachineReadyCondition); !strings.HasSuffix(message, "…") || len(message) < 4000 {
+			t.Errorf("what is left of the message does not show that it is cut: %d bytes", len(message))
+		}
 	}
 }

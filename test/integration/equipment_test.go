@@ -126,7 +126,7 @@ func TestWhatNoHostHasIsSaidBeforeAVMIsMade(t *testing.T) {
 			}
 			for name, row := range rows {
 				b.says(machines[name], v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "WaitingForCapacity",
-					"3 hosts refused", "pve1: "+row.message, "pve2: "+row.message, "pve3: "+row.message)
+					"3 hosts refused: pve1, pve2, pve3: "+row.message)
 			}
 			b.Expect(writes(b.requests())).To(BeEmpty())
 			for _, row := range rows {

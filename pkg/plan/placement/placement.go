@@ -85,14 +85,21 @@ type Refusal struct {
 // Refusals are the refusals of all hosts, in the order of their names.
 type Refusals []Refusal
 
-// String lists the refusals for a condition: `3 hosts refused: pve1: offline; …`.
+// String lists the refusals for a condition, hosts with the same reason together: `3 hosts refused: pve1, pve2: offline; …`.
 func (r Refusals) String() string {
 	if len(r) == 0 {
 		return "no hosts known: the Proxmox VE clusters of the regions show none to these credentials"
 	}
-	reasons := make([]string, len(r))
-	for i, refusal := range r {
-		reasons[i] = fmt.Sprintf("%s: %s", refusal.Host, refusal.Reason)
+	var reasons []string
+	hosts := map[string][]string{}
+	for _, refusal := range r {
+		if len(hosts[refusal.Reason]) == 0 {
+			reasons = append(reasons, refusal.Reason)
+		}
+		hosts[refusal.Reason] = append(hosts[refusal.Reason], string(refusal.Host))
+	}
+	for i, reason := range reasons {
+		reasons[i] = fmt.Sprintf("%s: %s", strings.Join(hosts[reason], ", "), reason)
 	}
 	noun := "hosts"
 	if len(r) == 1 {

@@ -239,6 +239,11 @@ func TestRefusalsReadAsASentence(t *testing.T) {
 			[]placement.Host{host("pve2", offline), host("pve1", allocated(64*gib))},
 			"2 hosts refused: pve1: 0 MiB of memory free of 4096 asked; pve2: offline",
 		},
+		{
+			"hosts with the same reason are named together",
+			[]placement.Host{host("pve3", offline), host("pve2", allocated(64*gib)), host("pve1", offline)},
+			"3 hosts refused: pve1, pve3: offline; pve2: 0 MiB of memory free of 4096 asked",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
