@@ -74,3 +74,19 @@ func (w *World) Volumes() []Volume {
 	}
 	return out
 }
+
+// Firewall returns a copy of the firewall file of a VM; of one without it is empty.
+func (w *World) Firewall(id proxmox.VMID) FirewallSpec {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runDue()
+	return firewallSpec(w.firewalls.guests[id])
+}
+
+// HA returns a copy of what the HA manager is told.
+func (w *World) HA() HASpec {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runDue()
+	return w.dumpHA()
+}

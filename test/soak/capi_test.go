@@ -47,6 +47,16 @@ type machine struct {
 	adopted bool
 	// off says that it is wished to be.
 	off bool
+	// changes counts those of its spec; firewalls are all that its spec ever asked for, dropped the tags that it asks for no more.
+	changes   int
+	firewalls []v1beta1.Firewall
+	dropped   []string
+	// byHand is what somebody changed of its VM's config, by key; options are those of its firewall while nothing asks for others.
+	byHand  map[string]byHand
+	options map[string]string
+	// managed says that an administrator made an HA resource of its VM; isMeddled that somebody changed what is seen only when a
+	// manager starts.
+	managed, isMeddled bool
 }
 
 func (s *simulation) sortedMachines() []*machine {
@@ -100,7 +110,11 @@ func (s *simulation) syncCluster() {
 
 // addMachine makes a Machine and its ProxmoxMachine.
 func (s *simulation) addMachine(name string) {
-	m := &machine{name: name, spec: s.drawSpec(), secret: "joinsecret-" + s.newUUID(), bootstrapAt: time.Now().Add(s.upTo(20 * time.Second))}
+	m := &machine{name: name, spec: s.drawSpec(), secret: "joinsecret-" + s.newUUID(), bootstrapAt: time.Now().Add(s.upTo(20 * time.Second)), byHand: map[string]byHand{}, options: map[string]string{}}
+	m.firewalls = []v1beta1.Firewall{m.spec.Firewall}
+	if m.spec.Source.UsesTemplate() && s.setting.walledTemplate {
+		m.options = map[string]string{"policy_in": "ACCEPT", "log_level_out": "info", "enable": "1"}
+	}
 	s.keepSecret(m.secret)
 	s.machines[name] = m
 	owner := &clusterv1.Machine{
@@ -128,50 +142,6 @@ func (s *simulation) keepSecret(secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.secrets = append(s.secrets, secret)
-}
-
-func (s *simulation) drawSpec() v1beta1.ProxmoxMachineSpec {
-	address := v1beta1.IPv4Addressing{AddressSource: v1beta1.AddressSource{PoolRef: v1beta1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: "pool"}}}
-	spec := v1beta1.ProxmoxMachineSpec{
-		Source: v1beta1.VirtualMachineSource{Template: v1beta1.TemplateSource{Name: "k8s", CloneMode: v1beta1.CloneModeFull}},
-		CPU:    v1beta1.CPU{Sockets: 1, Cores: 2}, Memory: v1beta1.Memory{SizeMiB: 4096},
-		Network:   v1beta1.Network{Devices: []v1beta1.NetworkDevice{{Name: "net0", Bridge: "vmbr0", Model: "virtio", IPv4: address}}},
-		Bootstrap: v1beta1.Bootstrap{Storage: s.setting.seedStorage},
-	}
-	if s.random.IntN(2) == 0 {
-		spec.Disks.Boot.SizeGiB = 12 + s.random.Int32N(10)
-	}
-	if s.random.IntN(2) == 0 {
-		spec.Source.Template = v1beta1.TemplateSource{Tags: []string{"kubernetes"}, CloneMode: v1beta1.CloneModeLinked}
-	} else if s.random.IntN(3) == 0 {
-		spec.Source.Template.Storage = "shared"
-	}
-	if s.random.IntN(4) == 0 {
-		s.drawCreate(&spec)
-	}
-	if s.random.IntN(2) == 0 {
-		spec.Pool = "capi"
-	}
-	if s.random.IntN(4) == 0 {
-		spec.Network.Devices = append(spec.Network.Devices, v1beta1.NetworkDevice{Name: "net1", Bridge: "vmbr0", Model: "virtio", IPv4: address})
-	}
-	return spec
-}
-
-// imageName is an image that is on each host.
-const imageName = "local:import/debian.qcow2"
-
-// drawCreate has the VM be made without a template.
-func (s *simulation) drawCreate(spec *v1beta1.ProxmoxMachineSpec) {
-	spec.Disks.Boot.Storage, spec.Disks.Boot.SizeGiB = []string{"local-lvm", "shared"}[s.random.IntN(2)], 1+s.random.Int32N(10)
-	switch s.random.IntN(3) {
-	case 0:
-		spec.Source = v1beta1.VirtualMachineSource{Netboot: v1beta1.NetbootSource{Device: "net0"}}
-	case 1:
-		spec.Source, spec.Disks.Boot = v1beta1.VirtualMachineSource{Netboot: v1beta1.NetbootSource{Device: "net0"}}, v1beta1.BootDisk{}
-	default:
-		spec.Source = v1beta1.VirtualMachineSource{Image: v1beta1.ImageSource{Volume: imageName}}
-	}
 }
 
 // syncMachine does what Cluster API's core and the bootstrap provider would do for a Machine now.

@@ -31,6 +31,7 @@ func (s *simulation) wishes() []deed {
 		{"roll out", 2, s.rollOut},
 		{"switch off or on", 3, s.turn},
 		{"change the cluster", 2, s.changeCluster},
+		{"change the spec", 14, s.changeSpec},
 	}
 }
 
@@ -45,18 +46,14 @@ func (s *simulation) deeds() []deed {
 		{"admin: stop", 3, s.onVM(func(vm pvesim.VM) { s.admin("POST", vmPath(vm)+"/status/stop", nil) })},
 		{"admin: start", 2, s.onVM(func(vm pvesim.VM) { s.admin("POST", vmPath(vm)+"/status/start", nil) })},
 		{"admin: delete the VM", 3, s.onVM(s.destroy)},
-		{"admin: edit the VM", 4, s.onVM(s.unmark)},
+		{"admin: edit the VM", 6, s.onVM(s.edit)},
 		{"admin: protect", 2, s.onVM(func(vm pvesim.VM) { s.admin("PUT", vmPath(vm)+"/config", url.Values{"protection": {"1"}}) })},
 		{"admin: snapshot", 2, s.onVM(s.snapshot)},
 		{"admin: back up", 2, s.onVM(s.backUp)},
 		{"admin: copy", 2, s.onVM(s.duplicate)},
 		{"admin: hold the lock", 2, s.onVM(s.holdLock)},
-		{"admin: firewall", 2, s.onVM(func(vm pvesim.VM) {
-			if !s.isFrozen() { // it would be carried out when somebody has destroyed the VM, and leave its file
-				s.admin("POST", vmPath(vm)+"/firewall/rules", url.Values{"type": {"in"}, "action": {"ACCEPT"}})
-			}
-		})},
-		{"admin: HA", 2, s.onVM(s.manage)},
+		{"admin: firewall", 6, s.onVM(s.breach)},
+		{"admin: HA", 4, s.onVM(s.manage)},
 		{"admin: adopt at the last moment", 3, func() { s.trap = true }},
 		{"admin: migrate", 5, s.onVM(s.migrate)},
 		{"admin: take a VMID", 3, s.thief},
@@ -201,7 +198,7 @@ func (s *simulation) rotate() {
 
 func (s *simulation) newToken() {
 	s.tokens++
-	s.token = s.world.AddToken(pvesim.TokenSpec{User: "capve@pve", Name: fmt.Sprintf("t%d", s.tokens), Unseparated: true, Privileges: map[string][]string{"/": privileges()}})
+	s.token = s.world.AddToken(pvesim.TokenSpec{User: "capve@pve", Name: fmt.Sprintf("t%d", s.tokens), Unseparated: true, Privileges: map[string][]string{"/": s.privileges()}})
 	s.keepSecret(string(s.token.Secret))
 }
 

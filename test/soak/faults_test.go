@@ -49,9 +49,11 @@ func (s *simulation) letRequest(t *ticket) {
 		s.trace.add("fault", "%s %d %s: %s", way, drawn.Status, drawn.TaskError, t.label)
 	}
 	s.trace.add("asks", "%s", t.label)
+	s.seeFirst(t)
 	s.gate.let(t, verdict{})
 	s.settle()
 	s.watchIdentities()
+	s.watchWall(t)
 	if way == "" {
 		return
 	}

@@ -89,12 +89,15 @@ type figures struct {
 	struck, unwritten table
 	// wishes are what users asked for, deeds what else happened.
 	wishes, deeds tally
-	undisturbed   undisturbed
+	// changes are those of specs, by what was changed; walls counts the edits of firewalls that were watched.
+	changes     tally
+	walls       int
+	undisturbed undisturbed
 }
 
 func newFigures() *figures {
 	return &figures{
-		calls: tally{}, kills: tally{}, struck: table{}, unwritten: table{}, wishes: tally{}, deeds: tally{}, undisturbed: undisturbed{calls: tally{}},
+		calls: tally{}, kills: tally{}, struck: table{}, unwritten: table{}, wishes: tally{}, deeds: tally{}, changes: tally{}, undisturbed: undisturbed{calls: tally{}},
 	}
 }
 
@@ -109,6 +112,8 @@ func (f *figures) merge(other *figures) {
 	f.unwritten.merge(other.unwritten)
 	f.wishes.merge(other.wishes)
 	f.deeds.merge(other.deeds)
+	f.changes.merge(other.changes)
+	f.walls += other.walls
 	f.undisturbed.merge(other.undisturbed)
 }
 
@@ -123,7 +128,9 @@ func (f *figures) String() string {
 	section("faults injected into writes to Kubernetes", f.unwritten.total(), f.unwritten.list(conflicts.String(), refused.String(), replyLost.String()))
 	section("kills of the manager, by what it did last", f.kills.total(), f.kills.list())
 	section("wishes of users", f.wishes.total(), f.wishes.list())
+	section("changes of specs", f.changes.total(), f.changes.list())
 	section("meddling and mishaps", f.deeds.total(), f.deeds.list())
+	fmt.Fprintf(&out, "edits of firewalls that opened no more than before and after: %d\n", f.walls)
 	out.WriteString(f.undisturbed.String())
 	fmt.Fprintf(&out, "seeds: %d, of %.1f hours of virtual time in %d steps\nviolations: %d\n", f.seeds, f.virtual.Hours(), f.steps, f.violations)
 	return out.String()

@@ -2,7 +2,10 @@ package soak_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +39,7 @@ func (s *simulation) furnish() error {
 		sentinel.Node = proxmox.NodeName(fmt.Sprintf("pve%d", 1+int(sentinel.VMID)%s.setting.nodes))
 		s.addSentinel(sentinel)
 	}
+	s.furnishWalls()
 	for _, vm := range s.world.VMs() { // the templates
 		s.sentinels[vm.VMID] = s.looks(vm.VMID)
 	}
@@ -74,8 +78,41 @@ func (s *simulation) drawEndpoints() []string {
 }
 
 // privileges are those of docs/permissions.md, and those to see all.
-func privileges() []string {
-	return strings.Fields(`Datastore.Allocate Datastore.AllocateSpace Datastore.AllocateTemplate Datastore.Audit Pool.Audit Pool.Allocate SDN.Use Sys.Audit
-		VM.Allocate VM.Audit VM.Clone VM.Config.CDROM VM.Config.CPU VM.Config.Cloudinit VM.Config.Disk VM.Config.HWType VM.Config.Memory
-		VM.Config.Network VM.Config.Options VM.PowerMgmt`)
+func (s *simulation) privileges() []string {
+	agent := "VM.GuestAgent.Audit"
+	if s.setting.version == pvesim.V84 {
+		agent = "VM.Monitor"
+	}
+	return append(strings.Fields(`Datastore.Allocate Datastore.AllocateSpace Datastore.AllocateTemplate Datastore.Audit Pool.Audit Pool.Allocate SDN.Use Sys.Audit
+		Sys.Console VM.Allocate VM.Audit VM.Clone VM.Config.CDROM VM.Config.CPU VM.Config.Cloudinit VM.Config.Disk VM.Config.HWType VM.Config.Memory
+		VM.Config.Network VM.Config.Options VM.PowerMgmt`), agent)
+}
+
+// furnishWalls makes the security groups, the firewall of the templates and, on 8, the HA group, on 9 an HA rule.
+func (s *simulation) furnishWalls() {
+	do := func(method, path string, form url.Values) {
+		if answer, done := s.ask("pve1", method, path, form); !done {
+			s.violate("harness: %s %s: %s", method, path, answer)
+		}
+	}
+	do("PUT", "/cluster/firewall/options", url.Values{"enable": {"1"}})
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		do("POST", "/cluster/firewall/groups", url.Values{"group": {name}})
+		do("POST", "/cluster/firewall/groups/"+name, url.Values{"type": {"in"}, "action": {"ACCEPT"}, "proto": {"tcp"}, "dport": {groups[name]}, "enable": {"1"}})
+	}
+	if s.setting.walledTemplate {
+		for _, vm := range s.world.VMs() {
+			path := vmPath(vm) + "/firewall"
+			do("PUT", path+"/options", url.Values{"policy_in": {"ACCEPT"}, "log_level_out": {"info"}, "enable": {"1"}})
+			do("POST", path+"/rules", url.Values{"type": {"in"}, "action": {"DROP"}, "proto": {"tcp"}, "dport": {"22"}, "enable": {"1"}, "comment": {"theirs"}})
+			do("POST", path+"/ipset", url.Values{"name": {"ipfilter-net0"}})
+			do("POST", path+"/ipset/ipfilter-net0", url.Values{"cidr": {"10.1.0.0/16"}})
+		}
+	}
+	do("POST", "/cluster/ha/resources", url.Values{"sid": {fmt.Sprintf("vm:%d", haVM)}, "state": {"ignored"}})
+	if s.setting.version == pvesim.V84 {
+		do("POST", "/cluster/ha/groups", url.Values{"group": {haGroup}, "nodes": {"pve1"}})
+		return
+	}
+	do("POST", "/cluster/ha/rules", url.Values{"rule": {haRule}, "type": {"node-affinity"}, "resources": {fmt.Sprintf("vm:%d", haVM)}, "nodes": {"pve1"}})
 }

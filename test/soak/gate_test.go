@@ -40,7 +40,9 @@ type ticket struct {
 	// what is done, without names.
 	what    string
 	arrived int
-	release chan verdict
+	// method and path are of a request, or of the one that was answered.
+	method, path string
+	release      chan verdict
 	// resend carries the request out without the one who sent it: it was on its way when the sender died.
 	resend func()
 	// result is what a reconcile came to.

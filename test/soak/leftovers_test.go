@@ -54,6 +54,13 @@ func (s *simulation) leftVMs() []string {
 			found = append(found, "the HA resource "+sid+" is left")
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(state.HA.Rules)) {
+		for _, sid := range strings.Split(state.HA.Rules[name]["resources"], ",") {
+			if state.HA.Resources[sid] == nil {
+				found = append(found, fmt.Sprintf("%s is left in the HA rule %s", sid, name))
+			}
+		}
+	}
 	for id := range state.StrayFirewalls {
 		found = append(found, fmt.Sprintf("the firewall file of VM %d is left", id))
 	}

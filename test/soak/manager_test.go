@@ -122,7 +122,10 @@ func (s *simulation) kill(p *process) {
 			s.after(delay, func() {
 				s.trace.add("manager", "the request of the dead arrives: %s", t.label)
 				s.trouble()
+				s.seeFirst(t)
 				go t.resend()
+				s.settle()
+				s.watchWall(t)
 			})
 		}
 	}

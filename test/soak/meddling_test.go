@@ -47,16 +47,6 @@ func (s *simulation) destroy(vm pvesim.VM) {
 	})
 }
 
-// unmark takes away some of what marks a configured VM; its SMBIOS UUID stays.
-func (s *simulation) unmark(vm pvesim.VM) {
-	owner := s.ownerOf(vm)
-	if vmconfig.Config(vm.Config).SMBIOSUUID() != proxmox.SMBIOSUUID(owner.uuid) {
-		return
-	}
-	changes := []url.Values{{"delete": {"tags"}}, {"description": {"mine"}}, {"net0": {"virtio,bridge=vmbr0"}}, {"tags": {"mine"}, "delete": {"description"}}, {"name": {"other"}}}
-	s.admin("PUT", vmPath(vm)+"/config", changes[s.random.IntN(len(changes))])
-}
-
 func (s *simulation) snapshot(vm pvesim.VM) {
 	s.admin("POST", vmPath(vm)+"/snapshot", url.Values{"snapname": {fmt.Sprintf("s%d", s.random.IntN(1000))}})
 }
@@ -103,20 +93,6 @@ func (s *simulation) migrate(vm pvesim.VM) {
 	s.admin("POST", vmPath(vm)+"/migrate", form)
 }
 
-// manage gives a VM to the HA manager, if it has nothing on a local storage: what is there stays behind when it is recovered elsewhere. Nor a
-// VM that is being cloned: recovered without its lock, nothing tells any more that its config names a part of its disks only.
-func (s *simulation) manage(vm pvesim.VM) {
-	if vm.Lock != "" {
-		return
-	}
-	for _, value := range vm.Config {
-		if strings.HasPrefix(value, "local") {
-			return
-		}
-	}
-	s.admin("POST", "/cluster/ha/resources", url.Values{"sid": {fmt.Sprintf("vm:%d", vm.VMID)}, "state": {"started"}})
-}
-
 // thief takes a VMID that is reserved and has no VM yet.
 func (s *simulation) thief() {
 	for _, object := range all[*v1beta1.ProxmoxMachine](s.api) {
@@ -153,11 +129,8 @@ func (s *simulation) spring(t *ticket) {
 
 // reconfigure changes a VM's config as an administrator, before anything else happens.
 func (s *simulation) reconfigure(vm pvesim.VM, form url.Values) string {
-	request, err := http.NewRequestWithContext(s.ctx, http.MethodPut, "https://pve/api2/json"+vmPath(vm)+"/config", strings.NewReader(form.Encode()))
-	s.must(err)
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	s.login(request)
-	return told(s.world.Transport(vm.Node).RoundTrip(request))
+	answer, _ := s.ask(vm.Node, http.MethodPut, vmPath(vm)+"/config", form)
+	return answer
 }
 
 // isHalf tells whether a destroy of the VM was broken off when its disks were gone, or a clone before its config named them.

@@ -54,6 +54,8 @@ type simulation struct {
 	unmended, troubles int
 	// begun are the machines that are not Ready yet.
 	begun map[string]*begun
+	// walls are the firewalls of machines' VMs as they were last seen.
+	walls map[proxmox.VMID]wall
 	// lastTask is the last one that was started.
 	lastTask proxmox.UPID
 	// trap says that the next VM that is to be destroyed becomes somebody else's just before.
@@ -83,6 +85,8 @@ type setting struct {
 	crashes      int // of ten thousand steps
 	slowCache    time.Duration
 	slowIPAM     time.Duration
+	// walledTemplate says that the templates have a firewall.
+	walledTemplate bool
 }
 
 // event is something that happens at a time.
@@ -98,7 +102,7 @@ func newSimulation(t *testing.T, seed uint64) (*simulation, error) {
 	s := &simulation{
 		ctx: t.Context(), seed: seed, random: rand.New(rand.NewPCG(seed, 1)), drawn: rand.New(rand.NewPCG(seed, 2)), trace: &trace{start: time.Now()},
 		figures: newFigures(), gate: newGate(), machines: map[string]*machine{}, sentinels: map[proxmox.VMID]string{}, lost: map[proxmox.NodeName]bool{}, frozen: map[proxmox.NodeName]int{},
-		begun: map[string]*begun{},
+		begun: map[string]*begun{}, walls: map[proxmox.VMID]wall{},
 	}
 	s.setting = s.drawSetting()
 	s.trace.add("seed", "%d: %+v", seed, s.setting)
@@ -124,6 +128,7 @@ func (s *simulation) drawSetting() setting {
 		seedStorage: []string{"", "local", "shared"}[r.IntN(3)],
 		pveFaults:   []int{0, 10, 50, 150}[r.IntN(4)], kubeFaults: []int{0, 10, 100}[r.IntN(3)], crashes: []int{0, 20, 100}[r.IntN(3)],
 		slowCache: []time.Duration{0, 50 * time.Millisecond, 3 * time.Second}[r.IntN(3)], slowIPAM: time.Duration(r.Int64N(int64(5 * time.Second))),
+		walledTemplate: r.IntN(3) == 0,
 	}
 }
 
@@ -232,6 +237,7 @@ func (s *simulation) letOn(t *ticket) {
 		s.gate.let(t, verdict{})
 		s.settle()
 		s.watchIdentities()
+		s.watchWall(t)
 	case kubeWrite:
 		v := verdict{}
 		if !s.calm && s.random.IntN(1000) < s.setting.kubeFaults {

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -125,6 +126,11 @@ func (s *simulation) calmDown() {
 	}
 	s.run(time.Now().Add(3 * time.Minute))
 	s.repair()
+	if slices.ContainsFunc(s.living(), func(m *machine) bool { return m.isMeddled }) {
+		s.trace.add("manager", "process %d is replaced, so that the next one sees what was changed by hand", s.manager.number)
+		s.kill(s.manager)
+		s.startManager()
+	}
 }
 
 // repair is what an administrator does who reads the conditions: what a worker left that died is unlocked, or removed if it was

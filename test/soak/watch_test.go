@@ -44,7 +44,7 @@ func (s *simulation) looks(id proxmox.VMID) string {
 			volumes = append(volumes, volume)
 		}
 	}
-	return text(vm) + text(volumes)
+	return text(vm) + text(volumes) + text(s.world.Firewall(id))
 }
 
 // volumesOf is how all volumes look that a UUID is in the names of.
@@ -53,6 +53,10 @@ func (s *simulation) volumesOf(uuid string) string {
 }
 
 func (s *simulation) checkSentinels() {
+	ha := s.world.HA()
+	if theirs := fmt.Sprintf("vm:%d", haVM); ha.Resources[theirs]["state"] != "ignored" || s.setting.version != pvesim.V84 && !hasResource(ha.Rules[haRule], theirs) {
+		s.violate("the HA manager was told otherwise of a foreign VM: %s", text(ha))
+	}
 	if now := s.volumesOf(foreignUUID); now != s.foreignVolumes {
 		s.violate("foreign volumes were changed:\nfrom %s\nto   %s", s.foreignVolumes, now)
 	}
@@ -166,6 +170,7 @@ func (s *simulation) unsettled() []string {
 			found = append(found, m.name+": "+problem)
 		}
 	}
+	found = append(found, s.unlike()...)
 	found = append(found, s.leftObjects()...)
 	found = append(found, s.leftVMs()...)
 	found = append(found, s.leftVolumes()...)

@@ -47,7 +47,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		return w.sim.world.Transport(node).RoundTrip(attempt)
 	}
-	asked := &ticket{kind: pveRequest, what: call.endpoint(), label: call.String(), resend: func() {
+	asked := &ticket{kind: pveRequest, method: call.method, path: path, what: call.endpoint(), label: call.String(), resend: func() {
 		answer, err := send(w.sim.ctx)
 		if err == nil {
 			_ = answer.Body.Close()
@@ -61,7 +61,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	if traced := httptrace.ContextClientTrace(request.Context()); traced != nil && traced.WroteHeaders != nil && !errors.As(err, &dialed) {
 		traced.WroteHeaders()
 	}
-	if _, stopped := w.sim.gate.pass(request.Context(), &ticket{kind: pveReply, what: "the answer to " + call.endpoint(), label: call.String() + " → " + told(answer, err)}); stopped != nil {
+	if _, stopped := w.sim.gate.pass(request.Context(), &ticket{kind: pveReply, method: call.method, path: path, what: "the answer to " + call.endpoint(), label: call.String() + " → " + told(answer, err)}); stopped != nil {
 		return nil, stopped
 	}
 	return answer, err
