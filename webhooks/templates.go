@@ -1,6 +1,7 @@
-// Package webhooks checks what the rules in the CRDs cannot: that templates stay as they are, but for the dry runs in which
-// Cluster API's topology controller asks whether a change would need a rollout; that machines change in what their VMs can follow
-// alone; and that the addresses that a ProxmoxCluster has for its machines are nobody else's.
+// Package webhooks checks what the rules in the CRDs cannot, or could not say the value of: that the fields of machines go
+// together; that machines change in what their VMs can follow alone; that templates stay as they are, but for the dry runs in
+// which Cluster API's topology controller asks whether a change would need a rollout; and that the addresses that a
+// ProxmoxCluster has for its machines are nobody else's.
 package webhooks
 
 import (
@@ -51,7 +52,7 @@ type templateValidator[T client.Object] struct {
 	metadata func(T) clusterv1.ObjectMeta
 	// spec is the part that stays as it is.
 	spec func(T) any
-	// check says what else is wrong with a new template; nil for nothing.
+	// check says what else is wrong with a template.
 	check func(T) field.ErrorList
 }
 
@@ -60,6 +61,9 @@ func machineTemplates() templateValidator[*v1beta1.ProxmoxMachineTemplate] {
 		kind:     "ProxmoxMachineTemplate",
 		metadata: func(t *v1beta1.ProxmoxMachineTemplate) clusterv1.ObjectMeta { return t.Spec.Template.ObjectMeta },
 		spec:     func(t *v1beta1.ProxmoxMachineTemplate) any { return t.Spec.Template.Spec },
+		check: func(t *v1beta1.ProxmoxMachineTemplate) field.ErrorList {
+			return checkMachine(machineSubject{path: field.NewPath("spec", "template", "spec"), spec: t.Spec.Template.Spec})
+		},
 	}
 }
 
@@ -69,18 +73,14 @@ func clusterTemplates() templateValidator[*v1beta1.ProxmoxClusterTemplate] {
 		metadata: func(t *v1beta1.ProxmoxClusterTemplate) clusterv1.ObjectMeta { return t.Spec.Template.ObjectMeta },
 		spec:     func(t *v1beta1.ProxmoxClusterTemplate) any { return t.Spec.Template.Spec },
 		check: func(t *v1beta1.ProxmoxClusterTemplate) field.ErrorList {
-			return checkPools(field.NewPath("spec", "template", "spec"), t.Spec.Template.Spec)
+			return checkCluster(field.NewPath("spec", "template", "spec"), t.Spec.Template.Spec)
 		},
 	}
 }
 
 // ValidateCreate checks the metadata that is copied from the template, and what a rule in the CRD cannot check of the rest.
 func (v templateValidator[T]) ValidateCreate(_ context.Context, template T) (admission.Warnings, error) {
-	errs := v.checkMetadata(template)
-	if v.check != nil {
-		errs = append(errs, v.check(template)...)
-	}
-	return nil, v.invalid(template, errs)
+	return nil, v.invalid(template, append(v.checkMetadata(template), v.check(template)...))
 }
 
 // ValidateUpdate refuses a change of the spec, unless the topology controller only asks what would come of it.
@@ -89,7 +89,7 @@ func (v templateValidator[T]) ValidateUpdate(ctx context.Context, old, template 
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("no admission request in context: %v", err))
 	}
-	errs := v.checkMetadata(template)
+	errs := append(v.checkMetadata(template), news(v.check(old), v.check(template))...)
 	if !topology.IsDryRunRequest(request, template) && !reflect.DeepEqual(v.spec(old), v.spec(template)) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "template", "spec"),
 			fmt.Sprintf("a %s is immutable: make another one and refer to that, and Cluster API rolls what was made from this one", v.kind)))

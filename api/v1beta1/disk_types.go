@@ -2,8 +2,7 @@ package v1beta1
 
 // Disks are a VM's disks.
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(self.boot) || !has(self.boot.name) || !has(self.additional) || self.additional.all(d, d.name != self.boot.name)",fieldPath=".additional",message="an additional disk has the boot disk's name: give one of them another"
-// +kubebuilder:validation:XValidation:rule="!has(self.additional) || self.additional.all(d, !has(d.serial) || self.additional.exists_one(o, has(o.serial) && o.serial == d.serial) && !(has(self.boot) && has(self.boot.serial) && self.boot.serial == d.serial))",fieldPath=".additional",message="two disks have the same serial, by which the guest finds them: give each its own"
+// +kubebuilder:validation:XValidation:rule="!has(self.boot) || !has(self.boot.name) || !has(self.additional) || self.additional.all(d, d.name != self.boot.name)",fieldPath=".additional",messageExpression="'\"' + self.boot.name + '\"' + \": an additional disk has the boot disk's name: give one of them another\""
 type Disks struct {
 	// boot is the disk that the VM boots from: the template's, the imported image's, or a new one.
 	// +optional
@@ -21,10 +20,10 @@ type Disks struct {
 
 // BootDisk is the disk that a VM boots from.
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(self.aio) || self.aio != 'native' || !has(self.cache) || self.cache in ['none', 'directsync']",fieldPath=".aio",message="aio native needs a disk that the host does not cache: set cache to none or directsync, or aio to io_uring or threads"
-// +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.ssd) || !self.name.startsWith('virtio')",fieldPath=".ssd",message="virtio disks have no ssd: leave it out, or name the disk scsi…"
-// +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.ioThread) || self.name.startsWith('scsi') || self.name.startsWith('virtio')",fieldPath=".ioThread",message="ioThread is for scsi and virtio disks: leave it out, or name the disk scsi… or virtio…"
-// +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.readOnly) || self.name.startsWith('scsi') || self.name.startsWith('virtio')",fieldPath=".readOnly",message="readOnly is for scsi and virtio disks: leave it out, or name the disk scsi… or virtio…"
+// +kubebuilder:validation:XValidation:rule="!has(self.aio) || self.aio != 'native' || !has(self.cache) || self.cache in ['none', 'directsync']",fieldPath=".aio",messageExpression="'\"native\" with cache ' + self.cache + ': aio native needs a disk that the host does not cache: set cache to none or directsync, or aio to io_uring or threads'"
+// +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.ssd) || !self.name.startsWith('virtio')",fieldPath=".ssd",messageExpression="(self.ssd ? 'true' : 'false') + ' of ' + self.name + ': virtio disks have no ssd: leave it out, or name the disk scsi…'"
+// +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.ioThread) || self.name.startsWith('scsi') || self.name.startsWith('virtio')",fieldPath=".ioThread",messageExpression="(self.ioThread ? 'true' : 'false') + ' of ' + self.name + ': ioThread is for scsi and virtio disks: leave it out, or name the disk scsi… or virtio…'"
+// +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.readOnly) || self.name.startsWith('scsi') || self.name.startsWith('virtio')",fieldPath=".readOnly",messageExpression="(self.readOnly ? 'true' : 'false') + ' of ' + self.name + ': readOnly is for scsi and virtio disks: leave it out, or name the disk scsi… or virtio…'"
 type BootDisk struct {
 	// sizeGiB is the size in GiB that the disk is grown to; a disk that is as large or larger is left alone, since Proxmox
 	// VE cannot shrink one. Without it the disk keeps the size of the template or image. It may be raised later.
@@ -56,10 +55,10 @@ type BootDisk struct {
 }
 
 // AdditionalDisk is a disk besides the boot disk.
-// +kubebuilder:validation:XValidation:rule="!has(self.aio) || self.aio != 'native' || !has(self.cache) || self.cache in ['none', 'directsync']",fieldPath=".aio",message="aio native needs a disk that the host does not cache: set cache to none or directsync, or aio to io_uring or threads"
-// +kubebuilder:validation:XValidation:rule="!has(self.ssd) || !self.name.startsWith('virtio')",fieldPath=".ssd",message="virtio disks have no ssd: leave it out, or name the disk scsi…"
-// +kubebuilder:validation:XValidation:rule="!has(self.ioThread) || self.name.startsWith('scsi') || self.name.startsWith('virtio')",fieldPath=".ioThread",message="ioThread is for scsi and virtio disks: leave it out, or name the disk scsi… or virtio…"
-// +kubebuilder:validation:XValidation:rule="!has(self.readOnly) || self.name.startsWith('scsi') || self.name.startsWith('virtio')",fieldPath=".readOnly",message="readOnly is for scsi and virtio disks: leave it out, or name the disk scsi… or virtio…"
+// +kubebuilder:validation:XValidation:rule="!has(self.aio) || self.aio != 'native' || !has(self.cache) || self.cache in ['none', 'directsync']",fieldPath=".aio",messageExpression="'\"native\" with cache ' + self.cache + ': aio native needs a disk that the host does not cache: set cache to none or directsync, or aio to io_uring or threads'"
+// +kubebuilder:validation:XValidation:rule="!has(self.ssd) || !self.name.startsWith('virtio')",fieldPath=".ssd",messageExpression="(self.ssd ? 'true' : 'false') + ' of ' + self.name + ': virtio disks have no ssd: leave it out, or name the disk scsi…'"
+// +kubebuilder:validation:XValidation:rule="!has(self.ioThread) || self.name.startsWith('scsi') || self.name.startsWith('virtio')",fieldPath=".ioThread",messageExpression="(self.ioThread ? 'true' : 'false') + ' of ' + self.name + ': ioThread is for scsi and virtio disks: leave it out, or name the disk scsi… or virtio…'"
+// +kubebuilder:validation:XValidation:rule="!has(self.readOnly) || self.name.startsWith('scsi') || self.name.startsWith('virtio')",fieldPath=".readOnly",messageExpression="(self.readOnly ? 'true' : 'false') + ' of ' + self.name + ': readOnly is for scsi and virtio disks: leave it out, or name the disk scsi… or virtio…'"
 type AdditionalDisk struct {
 	// name is the Proxmox VE name of the disk, with its bus: scsi0 to scsi30, virtio0 to virtio15, sata0 to sata5 or ide0 to
 	// ide3.
@@ -146,10 +145,6 @@ type DiskOptions struct {
 
 // DiskLimits bound a disk's throughput. Bursts may go up to the burst value until the credit for them is used up.
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(self.readBurstMiBps) || has(self.readMiBps) && self.readBurstMiBps >= self.readMiBps",fieldPath=".readBurstMiBps",message="readBurstMiBps needs readMiBps, and is not below it"
-// +kubebuilder:validation:XValidation:rule="!has(self.readBurstIOPS) || has(self.readIOPS) && self.readBurstIOPS >= self.readIOPS",fieldPath=".readBurstIOPS",message="readBurstIOPS needs readIOPS, and is not below it"
-// +kubebuilder:validation:XValidation:rule="!has(self.writeBurstMiBps) || has(self.writeMiBps) && self.writeBurstMiBps >= self.writeMiBps",fieldPath=".writeBurstMiBps",message="writeBurstMiBps needs writeMiBps, and is not below it"
-// +kubebuilder:validation:XValidation:rule="!has(self.writeBurstIOPS) || has(self.writeIOPS) && self.writeBurstIOPS >= self.writeIOPS",fieldPath=".writeBurstIOPS",message="writeBurstIOPS needs writeIOPS, and is not below it"
 type DiskLimits struct {
 	// readMiBps is how many MiB may be read per second.
 	// +optional

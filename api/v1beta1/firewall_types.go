@@ -3,8 +3,7 @@ package v1beta1
 // Firewall is Proxmox VE's firewall in front of a VM. It filters only devices with the firewall flag, and only when the
 // firewall of the Proxmox VE cluster is on.
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="has(self.enabled) || !(has(self.securityGroups) || has(self.ipFilter) && self.ipFilter)",fieldPath=".enabled",message="securityGroups and ipFilter have an effect only while the firewall is on: set enabled to true, or to false to prepare them"
-// +kubebuilder:validation:XValidation:rule="!has(self.securityGroups) || self.securityGroups.all(g, self.securityGroups.exists_one(o, o.name == g.name && has(o.device) == has(g.device) && (!has(o.device) || o.device == g.device)))",fieldPath=".securityGroups",message="a security group may be named once for each device: leave one of them out"
+// +kubebuilder:validation:XValidation:rule="has(self.enabled) || !(has(self.securityGroups) || has(self.ipFilter) && self.ipFilter)",fieldPath=".enabled",reason="FieldValueRequired",message="securityGroups and ipFilter have an effect only while the firewall is on: set enabled to true, or to false to prepare them"
 type Firewall struct {
 	// enabled switches the VM's firewall on or off. By default it stays as the template has it.
 	// +optional

@@ -4,8 +4,6 @@ import "k8s.io/apimachinery/pkg/api/resource"
 
 // CPU is a VM's processor.
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(self.vcpus) || self.vcpus <= self.sockets * self.cores",fieldPath=".vcpus",message="vcpus must not be more than sockets times cores: lower it, or raise one of these"
-// +kubebuilder:validation:XValidation:rule="!has(self.flags) || self.flags.all(f, !f.startsWith('+') || !(f.replace('+', '-', 1) in self.flags))",fieldPath=".flags",message="a flag is added with + and taken away with -: name it once"
 type CPU struct {
 	// sockets is the number of sockets.
 	// +optional
@@ -63,10 +61,7 @@ type CPU struct {
 type Hugepages string
 
 // Memory is a VM's memory.
-// +kubebuilder:validation:XValidation:rule="!has(self.hugepages) || !has(self.minimumMiB) || self.minimumMiB in [0, self.sizeMiB]",fieldPath=".minimumMiB",message="no balloon takes hugepages back from the guest: set minimumMiB to 0 or to sizeMiB, or leave hugepages out"
-// +kubebuilder:validation:XValidation:rule="!has(self.hugepages) || self.hugepages == 'Any' || self.sizeMiB % (self.hugepages == '1GiB' ? 1024 : 2) == 0",fieldPath=".sizeMiB",message="sizeMiB is a multiple of the size of the hugepages: of 1024 with 1GiB, of 2 with 2MiB"
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(self.minimumMiB) || self.minimumMiB <= self.sizeMiB",fieldPath=".minimumMiB",message="minimumMiB must not be above sizeMiB: lower it, or leave it out"
 type Memory struct {
 	// sizeMiB is the amount in MiB.
 	// +optional
@@ -92,13 +87,11 @@ type Memory struct {
 // Hardware is what a VM has besides processor, memory, disks and network devices. What is not set stays as the template has
 // it, or is Proxmox VE's default.
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!(has(self.machineType) && self.machineType.startsWith('virt')) || !has(self.bios) || self.bios == 'ovmf'",fieldPath=".bios",message="the machineType virt has no seabios: set bios to ovmf"
-// +kubebuilder:validation:XValidation:rule="!(has(self.machineType) && self.machineType.startsWith('virt')) || !has(self.watchdog) || self.watchdog.model != 'ib700'",fieldPath=".watchdog.model",message="the machineType virt has no ISA bus, which the watchdog ib700 needs: use i6300esb"
+// +kubebuilder:validation:XValidation:rule="!(has(self.machineType) && self.machineType.startsWith('virt')) || !has(self.bios) || self.bios == 'ovmf'",fieldPath=".bios",messageExpression="'\"seabios\": the machineType virt has no seabios: set bios to ovmf'"
+// +kubebuilder:validation:XValidation:rule="!(has(self.machineType) && self.machineType.startsWith('virt')) || !has(self.watchdog) || self.watchdog.model != 'ib700'",fieldPath=".watchdog.model",messageExpression="'\"ib700\": the machineType virt has no ISA bus, which the watchdog ib700 needs: use i6300esb'"
 // +kubebuilder:validation:XValidation:rule="!has(self.display) || !has(self.display.type) || !self.display.type.startsWith('serial') || !has(self.serialPorts) || self.display.type in self.serialPorts",fieldPath=".display.type",message="the console is shown on a serial port that serialPorts does not have: add it there",messageExpression="'the console is shown on ' + self.display.type + ', which serialPorts does not have: add it there'"
-// +kubebuilder:validation:XValidation:rule="!has(self.pciDevices) || self.pciDevices.filter(d, has(d.primaryGPU) && d.primaryGPU).size() <= 1",fieldPath=".pciDevices",message="only one device is the primaryGPU: leave it out of the others"
-// +kubebuilder:validation:XValidation:rule="!has(self.pciDevices) || !has(self.display) || !has(self.display.type) || self.display.type == 'none' || self.display.type.startsWith('serial') || !self.pciDevices.exists(d, has(d.primaryGPU) && d.primaryGPU)",fieldPath=".display.type",message="a primaryGPU takes the graphics card's place: set display.type to none or to a serial port, or leave it out"
-// +kubebuilder:validation:XValidation:rule="!has(self.efiDisk) || (has(self.bios) && self.bios == 'ovmf')",fieldPath=".efiDisk",message="efiDisk needs bios ovmf: set bios to ovmf, or leave efiDisk out"
-// +kubebuilder:validation:XValidation:rule="!has(self.pciDevices) || !has(self.machineType) || !self.machineType.startsWith('pc') || self.machineType.contains('q35') || self.pciDevices.all(d, !has(d.pcie) || !d.pcie)",fieldPath=".pciDevices",message="pcie needs the machineType q35: set machineType to it, or leave pcie out"
+// +kubebuilder:validation:XValidation:rule="!has(self.pciDevices) || !has(self.display) || !has(self.display.type) || self.display.type == 'none' || self.display.type.startsWith('serial') || !self.pciDevices.exists(d, has(d.primaryGPU) && d.primaryGPU)",fieldPath=".display.type",messageExpression="'\"' + self.display.type + '\"' + \": a primaryGPU takes the graphics card's place: set display.type to none or to a serial port, or leave it out\""
+// +kubebuilder:validation:XValidation:rule="!has(self.efiDisk) || (has(self.bios) && self.bios == 'ovmf')",fieldPath=".efiDisk",messageExpression="(has(self.bios) ? 'bios ' + self.bios : 'bios is not set') + ': efiDisk needs bios ovmf: set bios to ovmf, or leave efiDisk out'"
 type Hardware struct {
 	// machineType is the QEMU machine: pc, q35 or virt, or a version of one, such as pc-q35-9.0.
 	// +optional
@@ -204,7 +197,6 @@ type TPM struct {
 
 // Display is a graphics card.
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(self.memoryMiB) || !has(self.type) || !(self.type == 'none' || self.type.startsWith('serial'))",fieldPath=".memoryMiB",message="memoryMiB is for a graphics card: leave it out with type none and with a serial port"
 type Display struct {
 	// type is the model, as Proxmox VE names it; serial0 to serial3 show the console on a serial port.
 	// +optional
@@ -219,7 +211,6 @@ type Display struct {
 }
 
 // RNG is a virtio random number generator.
-// +kubebuilder:validation:XValidation:rule="!has(self.periodMilliseconds) || !has(self.maxBytes) || self.maxBytes != 0",fieldPath=".periodMilliseconds",message="periodMilliseconds is the period of maxBytes, and maxBytes 0 has none: leave it out, or set maxBytes above 0"
 type RNG struct {
 	// source is the device of the host that the numbers come from.
 	// +required

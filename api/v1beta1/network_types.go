@@ -1,15 +1,10 @@
 package v1beta1
 
 // Network is a VM's network devices and what the guest is told about its network.
-// +kubebuilder:validation:XValidation:rule="!has(self.vrfs) || self.vrfs.all(v, v.devices.all(d, self.devices.exists(n, n.name == d) && self.vrfs.exists_one(o, d in o.devices)))",fieldPath=".vrfs",message="the devices of a VRF are devices of the VM, and each is in one VRF at most: correct the names in devices"
-// +kubebuilder:validation:XValidation:rule="!has(self.vrfs) || self.vrfs.all(v, self.vrfs.exists_one(o, o.table == v.table))",fieldPath=".vrfs",message="each VRF needs a routing table of its own: change table of one of them"
-// +kubebuilder:validation:XValidation:rule="self.configVersion != 1 || !has(self.vrfs)",fieldPath=".configVersion",message="configVersion 1 has no VRFs: use configVersion 2, with a guest that has netplan"
-// +kubebuilder:validation:XValidation:rule="self.configVersion != 1 || self.devices.all(d, !has(d.routingPolicy))",fieldPath=".configVersion",message="configVersion 1 has no routing policies: use configVersion 2, with a guest that has netplan"
-// +kubebuilder:validation:XValidation:rule="self.configVersion != 1 || self.devices.all(d, !has(d.routes) || d.routes.all(r, has(r.via) && !has(r.table)))",fieldPath=".configVersion",message="with configVersion 1 a route needs via and has no table: use configVersion 2, with a guest that has netplan"
-// +kubebuilder:validation:XValidation:rule="self.configVersion != 1 || self.devices.all(d, !has(d.ipv4) || d.ipv4.method != 'DHCP' || !(has(d.ipv4.defaultRoute) || has(d.ipv4.metric)))",fieldPath=".configVersion",message="configVersion 1 cannot say defaultRoute or metric for method DHCP: use configVersion 2"
-// +kubebuilder:validation:XValidation:rule="has(self.vrfs) || self.devices.all(d, !(has(d.ipv4) && has(d.ipv4.defaultRoute) && d.ipv4.defaultRoute) || self.devices.exists_one(o, has(o.ipv4) && has(o.ipv4.defaultRoute) && o.ipv4.defaultRoute && (has(o.ipv4.metric) ? o.ipv4.metric : -1) == (has(d.ipv4.metric) ? d.ipv4.metric : -1)))",fieldPath=".devices",message="two devices have an IPv4 defaultRoute of the same metric: set defaultRoute to true on one of them, or give them different metrics"
-// +kubebuilder:validation:XValidation:rule="has(self.vrfs) || self.devices.all(d, !(has(d.ipv6) && has(d.ipv6.defaultRoute) && d.ipv6.defaultRoute) || self.devices.exists_one(o, has(o.ipv6) && has(o.ipv6.defaultRoute) && o.ipv6.defaultRoute && (has(o.ipv6.metric) ? o.ipv6.metric : -1) == (has(d.ipv6.metric) ? d.ipv6.metric : -1)))",fieldPath=".devices",message="two devices have an IPv6 defaultRoute of the same metric: set defaultRoute to true on one of them, or give them different metrics"
-// +kubebuilder:validation:XValidation:rule="self.devices.all(d, !has(d.macAddress) || self.devices.exists_one(o, has(o.macAddress) && o.macAddress.lowerAscii() == d.macAddress.lowerAscii()))",fieldPath=".devices",message="two devices have the same macAddress: give one of them another, or leave it out"
+// +kubebuilder:validation:XValidation:rule="self.configVersion != 1 || !has(self.vrfs)",fieldPath=".configVersion",messageExpression="'1: configVersion 1 has no VRFs: use configVersion 2, with a guest that has netplan'"
+// +kubebuilder:validation:XValidation:rule="self.configVersion != 1 || self.devices.all(d, !has(d.routingPolicy))",fieldPath=".configVersion",messageExpression="'1: configVersion 1 has no routing policies: use configVersion 2, with a guest that has netplan'"
+// +kubebuilder:validation:XValidation:rule="self.configVersion != 1 || self.devices.all(d, !has(d.routes) || d.routes.all(r, has(r.via) && !has(r.table)))",fieldPath=".configVersion",messageExpression="'1: with configVersion 1 a route needs via and has no table: use configVersion 2, with a guest that has netplan'"
+// +kubebuilder:validation:XValidation:rule="self.configVersion != 1 || self.devices.all(d, !has(d.ipv4) || d.ipv4.method != 'DHCP' || !(has(d.ipv4.defaultRoute) || has(d.ipv4.metric)))",fieldPath=".configVersion",messageExpression="'1: configVersion 1 cannot say defaultRoute or metric for method DHCP: use configVersion 2'"
 type Network struct {
 	// devices are the VM's network devices. The first address of the first one is the Node's.
 	// +required
@@ -45,11 +40,9 @@ type Network struct {
 type NetworkDeviceModel string
 
 // NetworkDevice is one network device of a VM.
-// +kubebuilder:validation:XValidation:rule="!has(self.macAddress) || !has(self.macPrefix)",fieldPath=".macPrefix",message="give either macAddress or macPrefix: leave one of them out"
-// +kubebuilder:validation:XValidation:rule="!has(self.queues) || !has(self.queuesPerCPU)",fieldPath=".queuesPerCPU",message="give either queues or queuesPerCPU: leave one of them out"
-// +kubebuilder:validation:XValidation:rule="!has(self.ipv6) || !has(self.mtu) || self.mtu == 1 || self.mtu >= 1280",fieldPath=".mtu",message="IPv6 needs an mtu of at least 1280: raise it, or leave ipv6 out"
-// +kubebuilder:validation:XValidation:rule="!has(self.routes) || has(self.ipv4) || self.routes.all(r, !has(r.via) || r.via.contains(':'))",fieldPath=".routes",message="a route via an IPv4 router needs an IPv4 address on the device: set ipv4, or leave the route out"
-// +kubebuilder:validation:XValidation:rule="self.model == 'virtio' || !(has(self.queues) || has(self.queuesPerCPU) || has(self.mtu))",fieldPath=".model",message="queues, queuesPerCPU and mtu are for the model virtio: leave them out, or set model to virtio"
+// +kubebuilder:validation:XValidation:rule="!has(self.macAddress) || !has(self.macPrefix)",fieldPath=".macPrefix",messageExpression="'\"' + self.macPrefix + '\": give either macAddress or macPrefix: leave one of them out'"
+// +kubebuilder:validation:XValidation:rule="!has(self.queues) || !has(self.queuesPerCPU)",fieldPath=".queuesPerCPU",messageExpression="(self.queuesPerCPU ? 'true' : 'false') + ': give either queues or queuesPerCPU: leave one of them out'"
+// +kubebuilder:validation:XValidation:rule="self.model == 'virtio' || !(has(self.queues) || has(self.queuesPerCPU) || has(self.mtu))",fieldPath=".model",messageExpression="'\"' + self.model + '\": queues, queuesPerCPU and mtu are for the model virtio: leave them out, or set model to virtio'"
 type NetworkDevice struct {
 	// name is the Proxmox VE name of the device, net0 to net31.
 	// +required
@@ -189,9 +182,9 @@ const (
 )
 
 // IPv4Addressing is where a device's IPv4 addresses come from.
-// +kubebuilder:validation:XValidation:rule="!has(self.defaultRoute) || self.defaultRoute || !(has(self.gateway) || has(self.metric))",fieldPath=".defaultRoute",message="gateway and metric are of the default route, which defaultRoute false takes away: leave them out, or set defaultRoute to true"
-// +kubebuilder:validation:XValidation:rule="self.method == 'Pool' || !(has(self.poolRef) || has(self.additionalPoolRefs) || has(self.gateway))",fieldPath=".method",message="poolRef, additionalPoolRefs and gateway are for method Pool: leave them out, or set method to Pool"
-// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || ip(self.gateway).family() == 4",fieldPath=".gateway",message="gateway is an IPv4 address"
+// +kubebuilder:validation:XValidation:rule="!has(self.defaultRoute) || self.defaultRoute || !(has(self.gateway) || has(self.metric))",fieldPath=".defaultRoute",messageExpression="'false: gateway and metric are of the default route, which defaultRoute false takes away: leave them out, or set defaultRoute to true'"
+// +kubebuilder:validation:XValidation:rule="self.method == 'Pool' || !(has(self.poolRef) || has(self.additionalPoolRefs) || has(self.gateway))",fieldPath=".method",messageExpression="'\"' + self.method + '\": poolRef, additionalPoolRefs and gateway are for method Pool: leave them out, or set method to Pool'"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || ip(self.gateway).family() == 4",fieldPath=".gateway",messageExpression="'\"' + self.gateway + '\": gateway is an IPv4 address: correct it, or set it in ipv6'"
 type IPv4Addressing struct {
 	// method is Pool (the default) or DHCP.
 	// +optional
@@ -202,14 +195,14 @@ type IPv4Addressing struct {
 }
 
 // IPv6Addressing is where a device's IPv6 addresses come from.
-// +kubebuilder:validation:XValidation:rule="!has(self.defaultRoute) || self.defaultRoute || !(has(self.gateway) || has(self.metric))",fieldPath=".defaultRoute",message="gateway and metric are of the default route, which defaultRoute false takes away: leave them out, or set defaultRoute to true"
-// +kubebuilder:validation:XValidation:rule="self.method == 'Pool' || !(has(self.poolRef) || has(self.additionalPoolRefs))",fieldPath=".method",message="poolRef and additionalPoolRefs are for method Pool: leave them out, or set method to Pool"
-// +kubebuilder:validation:XValidation:rule="self.method in ['Pool', 'EUI64'] || !has(self.gateway)",fieldPath=".gateway",message="gateway is for the methods Pool and EUI64: leave it out"
-// +kubebuilder:validation:XValidation:rule="self.method in ['Pool', 'EUI64'] || !(has(self.defaultRoute) || has(self.metric))",fieldPath=".method",message="defaultRoute and metric are for the methods Pool and EUI64: with DHCP and SLAAC the routers say what is routed over them"
-// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || ip(self.gateway).family() == 6",fieldPath=".gateway",message="gateway is an IPv6 address"
+// +kubebuilder:validation:XValidation:rule="!has(self.defaultRoute) || self.defaultRoute || !(has(self.gateway) || has(self.metric))",fieldPath=".defaultRoute",messageExpression="'false: gateway and metric are of the default route, which defaultRoute false takes away: leave them out, or set defaultRoute to true'"
+// +kubebuilder:validation:XValidation:rule="self.method == 'Pool' || !(has(self.poolRef) || has(self.additionalPoolRefs))",fieldPath=".method",messageExpression="'\"' + self.method + '\": poolRef and additionalPoolRefs are for method Pool: leave them out, or set method to Pool'"
+// +kubebuilder:validation:XValidation:rule="self.method in ['Pool', 'EUI64'] || !has(self.gateway)",fieldPath=".gateway",messageExpression="'\"' + self.gateway + '\"' + ' with method ' + self.method + ': gateway is for the methods Pool and EUI64: leave it out'"
+// +kubebuilder:validation:XValidation:rule="self.method in ['Pool', 'EUI64'] || !(has(self.defaultRoute) || has(self.metric))",fieldPath=".method",messageExpression="'\"' + self.method + '\": defaultRoute and metric are for the methods Pool and EUI64: with DHCP and SLAAC the routers say what is routed over them'"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || ip(self.gateway).family() == 6",fieldPath=".gateway",messageExpression="'\"' + self.gateway + '\": gateway is an IPv6 address: correct it, or set it in ipv4'"
 // +kubebuilder:validation:XValidation:rule="self.method != 'EUI64' || !has(self.prefix) || !has(self.gateway) || !isIP(self.gateway) || !isCIDR(self.prefix) || ip(self.gateway).family() != 6 || ip(self.gateway).isLinkLocalUnicast() || cidr(self.prefix).containsIP(self.gateway)",fieldPath=".gateway",message="gateway is neither link-local nor in prefix, so that the guest does not reach it: correct one of them",messageExpression="'gateway ' + self.gateway + ' is neither link-local nor in prefix ' + self.prefix + ', so that the guest does not reach it: correct one of them'"
-// +kubebuilder:validation:XValidation:rule="self.method != 'EUI64' || !has(self.defaultRoute) || !self.defaultRoute || has(self.gateway)",fieldPath=".defaultRoute",message="with method EUI64 nothing but gateway tells the router: set gateway, or leave defaultRoute out"
-// +kubebuilder:validation:XValidation:rule="(self.method == 'EUI64') == has(self.prefix)",fieldPath=".prefix",message="prefix and method EUI64 belong together: give both, or leave prefix out"
+// +kubebuilder:validation:XValidation:rule="self.method != 'EUI64' || !has(self.defaultRoute) || !self.defaultRoute || has(self.gateway)",fieldPath=".defaultRoute",messageExpression="'true: with method EUI64 nothing but gateway tells the router: set gateway, or leave defaultRoute out'"
+// +kubebuilder:validation:XValidation:rule="(self.method == 'EUI64') == has(self.prefix)",fieldPath=".prefix",messageExpression="(has(self.prefix) ? '\"' + self.prefix + '\" with method ' + self.method : 'none with method EUI64') + ': prefix and method EUI64 belong together: give both, or leave prefix out'"
 type IPv6Addressing struct {
 	// method is Pool (the default), DHCP, SLAAC or EUI64.
 	// +optional

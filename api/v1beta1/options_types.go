@@ -59,7 +59,7 @@ type Startup struct {
 }
 
 // Agent is what Proxmox VE expects of the QEMU guest agent.
-// +kubebuilder:validation:XValidation:rule="self.enabled || !(has(self.fstrimClonedDisks) || has(self.freezeFSOnBackup) || has(self.type))",fieldPath=".enabled",message="fstrimClonedDisks, freezeFSOnBackup and type are for an agent that is enabled: leave them out, or set enabled to true"
+// +kubebuilder:validation:XValidation:rule="self.enabled || !(has(self.fstrimClonedDisks) || has(self.freezeFSOnBackup) || has(self.type))",fieldPath=".enabled",messageExpression="'false: fstrimClonedDisks, freezeFSOnBackup and type are for an agent that is enabled: leave them out, or set enabled to true'"
 type Agent struct {
 	// enabled says that the guest runs the agent.
 	// +required
@@ -82,7 +82,7 @@ type Agent struct {
 // HighAvailability has Proxmox VE's HA manager look after the VM: when its host fails, the VM is started on another one. Its
 // disks must be on shared storage. The token needs Sys.Audit and Sys.Console on /.
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(self.group) || !has(self.rules) && !has(self.failback)",message="group is for Proxmox VE 8; rules and failback are for Proxmox VE 9, which has no groups: leave one of them out"
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || !has(self.rules) && !has(self.failback)",fieldPath=".group",messageExpression="'\"' + self.group + '\": group is for Proxmox VE 8; rules and failback are for Proxmox VE 9, which has no groups: leave one of them out'"
 type HighAvailability struct {
 	// enabled makes the VM an HA resource. One that somebody made of the VM before is taken over. False is the same as to leave
 	// highAvailability out: what the provider made is taken back, and what others made stays.
@@ -124,7 +124,7 @@ type HighAvailability struct {
 
 // HighAvailabilityRule is an HA rule that the VM is added to. What it says is for the rule to be made when there is none of
 // the name; one that exists is left as it is but for its resources. A rule goes with the last resource in it.
-// +kubebuilder:validation:XValidation:rule="!has(self.nodeAffinity) || !has(self.resourceAffinity)",message="a rule has nodeAffinity or resourceAffinity, not both: make two rules"
+// +kubebuilder:validation:XValidation:rule="!has(self.nodeAffinity) || !has(self.resourceAffinity)",fieldPath=".resourceAffinity",messageExpression="'\"' + self.resourceAffinity + '\": a rule has nodeAffinity or resourceAffinity, not both: make two rules'"
 type HighAvailabilityRule struct {
 	// name is the rule's. Without nodeAffinity or resourceAffinity the rule must exist.
 	// +required

@@ -62,7 +62,7 @@ type APIEndpoint struct {
 }
 
 // AddressPool is addresses that machines are given, each one once.
-// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || ip(self.gateway).family() == (self.prefix > 32 || self.addresses[0].contains(':') ? 6 : 4)",fieldPath=".gateway",message="gateway is of the same family as the addresses"
+// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || ip(self.gateway).family() == (self.prefix > 32 || self.addresses[0].contains(':') ? 6 : 4)",fieldPath=".gateway",messageExpression="'\"' + self.gateway + '\": gateway is of the same family as the addresses'"
 type AddressPool struct {
 	// addresses are single addresses, ranges such as 10.0.0.10-10.0.0.99, and networks such as 10.0.1.0/24.
 	// +required
@@ -89,7 +89,6 @@ type AddressPool struct {
 }
 
 // Region is one Proxmox VE cluster, or a single host.
-// +kubebuilder:validation:XValidation:rule="!has(self.zones) || self.zones.all(z, z.nodes.all(n, self.zones.exists_one(o, n in o.nodes)))",fieldPath=".zones",message="a node may belong to one zone only: name each node once over all zones of the region"
 type Region struct {
 	// name names the region. With several regions it is the first part of the failure domains, `<region>.<zone>`.
 	// +required
@@ -220,7 +219,6 @@ type Zone struct {
 
 // VMIDRange is a range of VMIDs, both ends included.
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="self.start <= self.end",fieldPath=".start",message="start must not be above end: exchange them"
 type VMIDRange struct {
 	// start is the lowest VMID to use.
 	// +required
@@ -285,8 +283,8 @@ type ProxmoxCluster struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec is what is asked for.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlaneEndpoint) || (has(self.controlPlaneEndpoint) && self.controlPlaneEndpoint == oldSelf.controlPlaneEndpoint)",message="controlPlaneEndpoint is immutable once set: clients and certificates of the cluster already use it"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlaneEndpointPoolRef) || (has(self.controlPlaneEndpointPoolRef) && self.controlPlaneEndpointPoolRef == oldSelf.controlPlaneEndpointPoolRef)",message="controlPlaneEndpointPoolRef is immutable once set: an address was claimed from it"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlaneEndpoint) || (has(self.controlPlaneEndpoint) && self.controlPlaneEndpoint == oldSelf.controlPlaneEndpoint)",fieldPath=".controlPlaneEndpoint",messageExpression="(has(self.controlPlaneEndpoint) ? self.controlPlaneEndpoint.host : 'none') + ': controlPlaneEndpoint is immutable once set: clients and certificates of the cluster already use it'"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlaneEndpointPoolRef) || (has(self.controlPlaneEndpointPoolRef) && self.controlPlaneEndpointPoolRef == oldSelf.controlPlaneEndpointPoolRef)",fieldPath=".controlPlaneEndpointPoolRef",messageExpression="(has(self.controlPlaneEndpointPoolRef) ? '\"' + self.controlPlaneEndpointPoolRef.name + '\"' : 'none') + ': controlPlaneEndpointPoolRef is immutable once set: an address was claimed from it'"
 	Spec ProxmoxClusterSpec `json:"spec,omitempty,omitzero"`
 	// status is what was observed.
 	// +optional

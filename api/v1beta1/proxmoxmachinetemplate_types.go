@@ -14,7 +14,7 @@ type ProxmoxMachineTemplateSpec struct {
 }
 
 // ProxmoxMachineTemplateResource is the metadata and spec of the ProxmoxMachines made from a template.
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.providerID) && !has(self.spec.reservation)",message="providerID and reservation belong to one machine: leave them out of a template"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.providerID) && !has(self.spec.reservation)",fieldPath=".spec",messageExpression="(has(self.spec.providerID) ? 'providerID ' + self.spec.providerID : 'reservation ' + self.spec.reservation.uuid) + ': providerID and reservation belong to one machine: leave them out of a template'"
 type ProxmoxMachineTemplateResource struct {
 	// metadata is copied to the ProxmoxMachine.
 	// +optional

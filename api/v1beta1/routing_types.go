@@ -1,7 +1,7 @@
 package v1beta1
 
 // Route is a route in a guest.
-// +kubebuilder:validation:XValidation:rule="!has(self.via) || ip(self.via).family() == cidr(self.to).ip().family()",fieldPath=".via",message="to and via are of the same family"
+// +kubebuilder:validation:XValidation:rule="!has(self.via) || ip(self.via).family() == cidr(self.to).ip().family()",fieldPath=".via",messageExpression="'\"' + self.via + '\" for ' + self.to + ': to and via are of the same family'"
 type Route struct {
 	// to is the network that is reached: 10.1.0.0/16, or 0.0.0.0/0 and ::/0 for the default route.
 	// +required
@@ -31,8 +31,8 @@ type Route struct {
 }
 
 // RoutingPolicyRule says which traffic uses which routing table.
-// +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.to) || cidr(self.from).ip().family() == cidr(self.to).ip().family()",fieldPath=".to",message="from and to are of the same family"
-// +kubebuilder:validation:XValidation:rule="has(self.from) || has(self.to)",message="a rule of the routing policy needs from, to or both"
+// +kubebuilder:validation:XValidation:rule="!has(self.from) || !has(self.to) || cidr(self.from).ip().family() == cidr(self.to).ip().family()",fieldPath=".to",messageExpression="'\"' + self.to + '\" from ' + self.from + ': from and to are of the same family'"
+// +kubebuilder:validation:XValidation:rule="has(self.from) || has(self.to)",reason="FieldValueRequired",message="a rule of the routing policy needs from, to or both"
 type RoutingPolicyRule struct {
 	// from is the network that the traffic comes from.
 	// +optional
@@ -62,10 +62,8 @@ type RoutingPolicyRule struct {
 }
 
 // VRF is a routing domain in a guest.
-// +kubebuilder:validation:XValidation:rule="!(self.table in [253, 254, 255])",fieldPath=".table",message="tables 253, 254 and 255 are the guest's own (default, main, local): choose another"
-// +kubebuilder:validation:XValidation:rule="!has(self.routes) || self.routes.all(r, !has(r.table) || r.table == self.table)",fieldPath=".routes",message="the routes of a VRF are in its table: leave table out of them"
-// +kubebuilder:validation:XValidation:rule="!has(self.routingPolicy) || self.routingPolicy.all(r, r.table == self.table)",fieldPath=".routingPolicy",message="the routing policy of a VRF uses its table: set table to the VRF's"
-// +kubebuilder:validation:XValidation:rule="!self.name.matches('^(eth[0-9]+|lo)$')",fieldPath=".name",message="the guest has a device of that name already: choose another"
+// +kubebuilder:validation:XValidation:rule="!(self.table in [253, 254, 255])",fieldPath=".table",messageExpression="(self.table == 253 ? '253' : self.table == 254 ? '254' : '255') + \": tables 253, 254 and 255 are the guest's own (default, main, local): choose another\""
+// +kubebuilder:validation:XValidation:rule="!self.name.matches('^(eth[0-9]+|lo)$')",fieldPath=".name",messageExpression="'\"' + self.name + '\": the guest has a device of that name already: choose another'"
 type VRF struct {
 	// name is the name of the VRF's device in the guest.
 	// +required

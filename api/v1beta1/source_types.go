@@ -2,7 +2,7 @@ package v1beta1
 
 // VirtualMachineSource is what a VM is made from: a template that is cloned, an image that becomes its boot disk, or nothing,
 // for a VM that boots from the network.
-// +kubebuilder:validation:XValidation:rule="[has(self.template), has(self.image), has(self.netboot)].filter(s, s).size() == 1",message="name one source: template, image or netboot"
+// +kubebuilder:validation:XValidation:rule="[has(self.template), has(self.image), has(self.netboot)].filter(s, s).size() == 1",messageExpression="(has(self.template) ? 'template' : 'no template') + (has(self.image) ? ', image' : ', no image') + (has(self.netboot) ? ', netboot' : ', no netboot') + ': name one source: template, image or netboot'"
 type VirtualMachineSource struct {
 	// template is an existing Proxmox VE template to clone.
 	// +optional
@@ -41,10 +41,10 @@ func (s VirtualMachineSource) UsesTemplate() bool {
 // the same name or tags: a VM is cloned on the node it is placed on. A template on shared storage serves every node that has
 // that storage.
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="[has(self.name), has(self.tags), has(self.vmID)].filter(s, s).size() == 1",message="find the template by one of name, tags and vmID"
-// +kubebuilder:validation:XValidation:rule="!has(self.storage) || self.cloneMode == 'Full'",message="storage needs cloneMode Full: a linked clone stays on the template's storage"
-// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.cloneMode == 'Full'",message="format needs cloneMode Full: a linked clone has the template's format"
-// +kubebuilder:validation:XValidation:rule="!has(self.snapshot) || self.cloneMode == 'Full'",message="snapshot needs cloneMode Full: only templates, which have no snapshots, have linked clones"
+// +kubebuilder:validation:XValidation:rule="[has(self.name), has(self.tags), has(self.vmID)].filter(s, s).size() == 1",messageExpression="(has(self.name) ? 'name ' + self.name : 'no name') + (has(self.tags) ? ', tags' : ', no tags') + (has(self.vmID) ? ', vmID' : ', no vmID') + ': find the template by one of name, tags and vmID'"
+// +kubebuilder:validation:XValidation:rule="!has(self.storage) || self.cloneMode == 'Full'",fieldPath=".storage",messageExpression="'\"' + self.storage + '\"' + \": storage needs cloneMode Full: a linked clone stays on the template's storage\""
+// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.cloneMode == 'Full'",fieldPath=".format",messageExpression="'\"' + self.format + '\"' + \": format needs cloneMode Full: a linked clone has the template's format\""
+// +kubebuilder:validation:XValidation:rule="!has(self.snapshot) || self.cloneMode == 'Full'",fieldPath=".snapshot",messageExpression="'\"' + self.snapshot + '\": snapshot needs cloneMode Full: only templates, which have no snapshots, have linked clones'"
 type TemplateSource struct {
 	// name is the name of the template VM. Two of that name on one node are an error that names both.
 	// +optional

@@ -144,14 +144,14 @@ func diskRefusals() []refusal {
 		{"disk without storage", []edit{without(disk + "storage")}, "storage: Required value"},
 		{"disk without size", []edit{without(disk + "sizeGiB")}, "sizeGiB: Required value"},
 		{"a disk twice", one("spec.disks.additional.1.name", "scsi1"), "Duplicate value"},
-		{"a serial twice", one("spec.disks.additional.1.serial", "etcd"), "two disks have the same serial"},
-		{"the boot disk's serial", one(disk+"serial", "boot"), "two disks have the same serial"},
+		{"a serial twice", one("spec.disks.additional.1.serial", "etcd"), "spec.disks.additional[1].serial: Invalid value: \"etcd\": two disks have the same serial, by which the guest finds them: give each its own"},
+		{"the boot disk's serial", one(disk+"serial", "boot"), "spec.disks.additional[0].serial: Invalid value: \"boot\": two disks have the same serial"},
 		{"long serial", one(disk+"serial", "123456789012345678901"), "may not be more than 20"},
 		{"unknown cache", one(disk+"cache", "fast"), `Unsupported value: "fast"`},
 		{"unknown format", one(disk+"format", "vdi"), `Unsupported value: "vdi"`},
 		{"template and boot name", one(boot+"name", "scsi0"), "with a template, use source.template.storage and source.template.format"},
 		{"template and boot storage", []edit{onLVM}, "with a template, use source.template.storage and source.template.format"},
-		{"template and boot format", one(boot+"format", "raw"), "spec.disks.boot: Invalid value: disks.boot.name, storage and format are for the sources image and netboot: with a template, use source.template.storage and source.template.format"},
+		{"template and boot format", one(boot+"format", "raw"), "spec.disks.boot: Invalid value: format raw: disks.boot.name, storage and format are for the sources image and netboot: with a template, use source.template.storage and source.template.format"},
 		{"image without storage", image, "source.image needs disks.boot.storage"},
 		{"image and scsi0", with(image, onLVM, set(disk+"name", "scsi0")), "disks.additional has scsi0, which is the boot disk's name"},
 		{"image and the same name", with(image, onLVM, set(boot+"name", "scsi1")), "an additional disk has the boot disk's name"},
@@ -184,7 +184,7 @@ func textRefusals() []refusal {
 		rows = append(rows, refusal{"name " + text, one("spec.vmName", text), name})
 	}
 	for _, key := range refusedKeys() {
-		rows = append(rows, refusal{"raw " + key, one("spec.rawConfig."+key, "1"), "rawConfig has a key"})
+		rows = append(rows, refusal{"raw " + key, one("spec.rawConfig."+key, "1"), "spec.rawConfig[" + key + "]: Forbidden: rawConfig has the key " + key + ", which "})
 	}
 	return rows
 }

@@ -1,6 +1,7 @@
 package integration_test
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 	"testing"
@@ -56,7 +57,7 @@ func clusterSpec() v1beta1.ProxmoxClusterSpec {
 		Regions: []v1beta1.Region{{
 			Name: "home", Endpoints: []string{"https://pve1.example.com:8006", "https://[2001:db8::1]:8006/"},
 			CredentialsRef: v1beta1.SecretReference{Name: "credentials"},
-			TLS:            v1beta1.RegionTLS{CABundle: []byte("PEM"), Fingerprints: []string{fingerprint("A1")}},
+			TLS:            v1beta1.RegionTLS{CABundle: caBundle, Fingerprints: []string{fingerprint("A1")}},
 			Zones: []v1beta1.Zone{
 				{Name: "a", Nodes: []string{"pve1", "pve2"}, ControlPlane: ptr.To(false)}, {Name: "b", Nodes: []string{"pve3"}, ControlPlane: ptr.To(true)},
 			},
@@ -64,6 +65,9 @@ func clusterSpec() v1beta1.ProxmoxClusterSpec {
 		}},
 	}
 }
+
+//go:embed testdata/ca.pem
+var caBundle []byte
 
 func fingerprint(octet string) string { return strings.Repeat(octet+":", 31) + octet }
 
@@ -170,7 +174,7 @@ func regionRefusals(spec string) []refusal {
 		{"zone with empty nodes", one(region+"zones.0.nodes", []any{}), "nodes in body should have at least 1 items"},
 		{"zone with an empty node", one(region+"zones.0.nodes", []any{""}), "should be at least 1 chars long"},
 		{"zone with 33 nodes", one(region+"zones.0.nodes", many(33, func(i int) any { return fmt.Sprintf("n%d", i) })), "must have at most 32 items"},
-		{"a node in two zones", one(region+"zones.1.nodes", []any{"pve2"}), "a node may belong to one zone only: name each node once over all zones of the region"},
+		{"a node in two zones", one(region+"zones.1.nodes", []any{"pve2"}), `zones[1].nodes[0]: Invalid value: "pve2": a node may belong to one zone only, and it is in a: name each node once over all zones of the region`},
 		{"VMIDs from nowhere", []edit{without(region + "vmIDRange.start")}, "vmIDRange.start: Required value"},
 		{"VMIDs to nowhere", []edit{without(region + "vmIDRange.end")}, "vmIDRange.end: Required value"},
 		{"VMIDs from 99", one(region+"vmIDRange.start", int64(99)), "start in body should be greater than or equal to 100"},

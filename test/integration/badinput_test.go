@@ -89,14 +89,6 @@ func badClusters() []badCluster {
 			},
 		},
 		{
-			"CA that is no certificate", func(_ *bench, c *v1beta1.ProxmoxCluster) { c.Spec.Regions[0].TLS.CABundle = []byte("no PEM") },
-			available, v1beta1.InvalidRegionReason,
-			[]string{"CA bundle holds no PEM certificate", "correct spec.regions[home]"},
-			func(b *bench, c *v1beta1.ProxmoxCluster) {
-				b.change(c, func() { c.Spec.Regions[0].TLS.CABundle = b.pve.CAPEM })
-			},
-		},
-		{
 			"bad token", func(b *bench, _ *v1beta1.ProxmoxCluster) {
 				b.credentials(map[string]string{"tokenSecret": wrongSecret})
 			},

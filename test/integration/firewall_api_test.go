@@ -39,13 +39,13 @@ func TestFirewallRefusesWhatCannotBe(t *testing.T) {
 		{"a group without a name", groups(map[string]any{"device": "net0"}), "name: Required value"},
 		{"a group with a long name", groups(group(strings.Repeat("x", 19))), "may not be more than 18"},
 		{"a group in capitals", groups(group("Web")), "name in body should match"},
-		{"a group twice", groups(group("web"), group("web")), "a security group may be named once for each device"},
+		{"a group twice", groups(group("web"), group("web")), "spec.firewall.securityGroups[1].name: Invalid value: \"web\": a security group may be named once for each device: leave one of them out"},
 		{"a device that the VM has not", groups(map[string]any{"name": "web", "device": "net30"}), "the device of a security group is one of network.devices"},
 		{"a device that is none", groups(map[string]any{"name": "web", "device": "eth0"}), "device in body should match"},
-		{"groups, and nothing said of on or off", []edit{without(firewall + "enabled"), without(firewall + "ipFilter")}, "spec.firewall.enabled: Invalid value: securityGroups and ipFilter have an effect only while the firewall is on: set enabled to true, or to false to prepare them"},
+		{"groups, and nothing said of on or off", []edit{without(firewall + "enabled"), without(firewall + "ipFilter")}, "spec.firewall.enabled: Required value: securityGroups and ipFilter have an effect only while the firewall is on: set enabled to true, or to false to prepare them"},
 		{"a filter, and nothing said of on or off", []edit{without(firewall + "enabled"), without(firewall + "securityGroups")}, "set enabled to true, or to false to prepare them"},
-		{"a filter and DHCP", one(device+"ipv4", map[string]any{"method": "DHCP"}), "firewall.ipFilter needs addresses that are known beforehand"},
-		{"a filter and SLAAC", one(device+"ipv6", map[string]any{"method": "SLAAC"}), "firewall.ipFilter needs addresses that are known beforehand"},
+		{"a filter and DHCP", one(device+"ipv4", map[string]any{"method": "DHCP"}), "spec.firewall.ipFilter: Invalid value: true: firewall.ipFilter needs addresses that are known beforehand"},
+		{"a filter and SLAAC", one(device+"ipv6", map[string]any{"method": "SLAAC"}), "spec.firewall.ipFilter: Invalid value: true: firewall.ipFilter needs addresses that are known beforehand"},
 	}
 	for _, name := range hostile {
 		rows = append(rows, refusal{"group " + name, groups(group(name)), "name in body should"})

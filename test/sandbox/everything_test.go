@@ -312,7 +312,7 @@ func (m *everything) checkHighAvailability() {
 		m.t.Errorf("the HA resource %s is not what is asked (-want +got):\n%s", sid, diff)
 	}
 	rules := map[string]map[string]string{
-		"near":  {"type": "node-affinity", "nodes": "pve2:2,pve3", "strict": "1", "resources": sid},
+		"near":  {"type": "node-affinity", "nodes": "pve2:2,pve3:2", "strict": "1", "resources": sid},
 		"apart": {"type": "resource-affinity", "affinity": "negative", "resources": sid, "disable": "1"}, // one alone is kept from nobody
 	}
 	for _, rule := range ha.Rules {

@@ -14,7 +14,11 @@ var dnsName = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)
 
 // Name returns the VM's name: spec.vmName with its placeholders replaced, or the machine's name.
 func (d Desired) Name() (string, error) {
+	const longest = 253
 	if d.Spec.VMName == "" {
+		if !dnsName.MatchString(d.Machine) {
+			return "", fmt.Errorf("the machine's name, %q, is no DNS name with at most 63 characters between dots, as Proxmox VE wants for a VM: set vmName, or make a machine with another name", d.Machine)
+		}
 		return d.Machine, nil
 	}
 	values := map[string]string{".Machine": d.Machine, ".Cluster": d.Cluster, ".Namespace": d.Namespace}
@@ -26,12 +30,11 @@ func (d Desired) Name() (string, error) {
 		}
 		return value
 	})
-	const longest = 253
 	switch {
 	case len(unknown) > 0:
 		return "", fmt.Errorf("vmName %q has %s: use {{ .Machine }}, {{ .Cluster }} and {{ .Namespace }}", d.Spec.VMName, strings.Join(unknown, ", "))
 	case len(name) > longest || !dnsName.MatchString(name):
-		return "", fmt.Errorf("vmName %q makes %q, which is no DNS name: it may have letters, digits, - and ., with 63 characters between dots and %d in all",
+		return "", fmt.Errorf("vmName %q makes %q, which is no DNS name: it may have letters, digits, - and ., with 63 characters between dots and %d in all, and - neither first nor last: correct it",
 			d.Spec.VMName, name, longest)
 	}
 	return name, nil
