@@ -157,7 +157,7 @@ type ProxmoxMachineSpec struct {
 	Placement Placement `json:"placement,omitempty,omitzero"`
 
 	// pool is the Proxmox VE resource pool that the VM is put in. It must exist. A pool lets a token have rights on the
-	// VMs in it alone.
+	// VMs in it alone. The VM is moved when it changes, and taken out of its pool when it is no longer set.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128

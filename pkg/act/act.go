@@ -78,7 +78,7 @@ func (a *Actor) Machine(ctx context.Context, subject observe.MachineSubject, act
 		return Outcome{}, a.holdAddresses(ctx, machine, action)
 	case plan.ReleaseAddresses:
 		return Outcome{}, a.releaseAddresses(ctx, machine.GetNamespace(), subject.Claims())
-	case plan.Clone, plan.Create, plan.UploadSeed, plan.Configure, plan.Reconfigure, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed,
+	case plan.Clone, plan.Create, plan.UploadSeed, plan.Configure, plan.Reconfigure, plan.MovePool, plan.Resize, plan.Start, plan.EjectSeed, plan.DeleteSeed,
 		plan.WithdrawSeed, plan.Shutdown, plan.Stop, plan.Destroy, plan.EditFirewall, plan.EditHA:
 		return a.onProxmox(ctx, subject, action)
 	case plan.RemoveFinalizer, plan.SetEndpoint, plan.ApplyPool:
@@ -206,6 +206,10 @@ func (a *Actor) remember(identity proxmox.SMBIOSUUID, action plan.Action, err er
 		a.Memory.Uploaded(identity, err)
 	case plan.DeleteSeed, plan.WithdrawSeed:
 		// of a storage, not of the VM
+	case plan.MovePool:
+		if err == nil {
+			a.Memory.PoolMoved(identity, action.To)
+		}
 	case plan.EditFirewall:
 		a.Memory.FirewallEdited(identity, action.Edit, err)
 	case plan.EditHA:

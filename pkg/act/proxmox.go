@@ -34,6 +34,8 @@ func request(ctx context.Context, cluster *pve.Cluster, action plan.Action) (Out
 		return Outcome{}, configure(ctx, cluster, action.VM, action.Change, action.Digest)
 	case plan.Resize:
 		return started(cluster.ResizeDisk(ctx, pve.ResizeRequest{VM: ref(action.VM), Disk: action.Disk, Size: action.Size, Digest: action.Digest}))
+	case plan.MovePool:
+		return Outcome{}, movePool(ctx, cluster, action)
 	case plan.EditFirewall:
 		return Outcome{}, editFirewall(ctx, cluster, ref(action.VM), action.Edit)
 	case plan.EditHA:
@@ -106,14 +108,22 @@ func deleteSeed(ctx context.Context, cluster *pve.Cluster, action plan.DeleteSee
 
 // destroy reads the VM's config once more, right before: a destroy cannot be taken back.
 func destroy(ctx context.Context, cluster *pve.Cluster, vm plan.VirtualMachine) (Outcome, error) {
-	config, err := cluster.VMConfig(ctx, ref(vm))
-	if err != nil {
-		return Outcome{}, fmt.Errorf("read the identity of VM %d before it is destroyed: %w", vm.ID, err)
-	}
-	if !vmconfig.Config(config.Values).BelongsTo(vm.UUID) {
-		return Outcome{}, fmt.Errorf("destroy VM %d on %s: %w", vm.ID, vm.Node, ErrNotOurs)
+	if err := proveIdentity(ctx, cluster, vm, "destroyed"); err != nil {
+		return Outcome{}, err
 	}
 	return started(cluster.DestroyVM(ctx, pve.DestroyRequest{VM: ref(vm)}))
+}
+
+// proveIdentity reads the VM's config, which says whose it is, before something is done to it that names its VMID alone.
+func proveIdentity(ctx context.Context, cluster *pve.Cluster, vm plan.VirtualMachine, done string) error {
+	config, err := cluster.VMConfig(ctx, ref(vm))
+	if err != nil {
+		return fmt.Errorf("read the identity of VM %d before it is %s: %w", vm.ID, done, err)
+	}
+	if !vmconfig.Config(config.Values).BelongsTo(vm.UUID) {
+		return fmt.Errorf("VM %d on %s is not %s: %w", vm.ID, vm.Node, done, ErrNotOurs)
+	}
+	return nil
 }
 
 // errRefused says that Proxmox VE refuses a change of a VM that ran once. It is remembered, and the plan goes on without it.

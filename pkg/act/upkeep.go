@@ -19,6 +19,11 @@ func (a *Actor) keepUp(subject observe.MachineSubject, action plan.Action, err e
 		}
 	case plan.Resize:
 		change = action.Text()
+	case plan.MovePool:
+		change = action.Text()
+		if action.Repairs && err == nil {
+			a.Memory.Repaired(identity, []string{"pool"})
+		}
 	default:
 		return err
 	}

@@ -12,8 +12,9 @@ func (s *vmSight) listing() *plan.Listing {
 		return nil
 	}
 	host, _ := s.snapshot.Node(s.entry.Node)
+	pool, hidden := s.pool()
 	return &plan.Listing{
-		Running: s.entry.Status == pve.StatusRunning, Name: s.entry.Name, Tags: s.entry.Tags, CPUs: int(s.entry.MaxCPU),
+		Running: s.entry.Status == pve.StatusRunning, Name: s.entry.Name, Tags: s.entry.Tags, Pool: pool, HidesPool: hidden, CPUs: int(s.entry.MaxCPU),
 		Memory: s.entry.MaxMemory, Template: s.entry.Template, HostCPUs: int(host.MaxCPU),
 	}
 }

@@ -97,6 +97,7 @@ type recollection struct {
 	firewall  knownFirewall
 	ha        knownHA
 	upkeep    knownUpkeep
+	pool      knownPool
 	// talk is what the guest said of its addresses.
 	talk guestTalk
 	// old says that nothing that an earlier process sent can make the VM any more.

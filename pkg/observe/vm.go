@@ -41,7 +41,8 @@ func (o *Observer) vm(ctx context.Context, cluster *pve.Cluster, subject Machine
 		vm, err = sight.unlessElsewhere(ctx, vm)
 	}
 	vm.Listing, vm.HAState = sight.listing(), sight.entry.HAState
-	if vm.Power == plan.PowerRunning && (vm.Listing == nil || !vm.Listing.Running) {
+	// Who moves the VM back at once changes nothing that the inventory showed.
+	if vm.Power == plan.PowerRunning && (vm.Listing == nil || !vm.Listing.Running) || sight.hasJustMoved() {
 		vm.LookAgain = inventoryLag + pve.DefaultPollInterval
 	}
 	return vm, err

@@ -100,6 +100,14 @@ type Reconfigure struct {
 	Repairs bool
 }
 
+// MovePool puts a VM that ran once into another pool. An empty pool is none.
+type MovePool struct {
+	VM       VirtualMachine
+	From, To proxmox.PoolID
+	// Repairs says that somebody moved the VM, and that it is moved back.
+	Repairs bool
+}
+
 // RecordApplied writes down that the config of the VM is as the spec says.
 type RecordApplied struct {
 	// Spec is the part of it that the config is brought to, as JSON.
@@ -200,6 +208,7 @@ func (Create) isAction()           {}
 func (UploadSeed) isAction()       {}
 func (Configure) isAction()        {}
 func (Reconfigure) isAction()      {}
+func (MovePool) isAction()         {}
 func (RecordApplied) isAction()    {}
 func (Resize) isAction()           {}
 func (RecordFirewall) isAction()   {}

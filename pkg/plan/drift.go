@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,12 +13,15 @@ import (
 // Listing is what the inventory says of a VM, at no cost. Proxmox VE reports it while the VM runs, some 10 s late.
 type Listing struct {
 	// Running says that the VM was reported as running, so that the rest is of a time after it was started.
-	Running  bool
-	Name     string
-	Tags     []string
-	CPUs     int
-	Memory   proxmox.Bytes
-	Template bool
+	Running bool
+	Name    string
+	Tags    []string
+	// Pool is empty also while HidesPool says that the credentials may not see whether the VM is in the pools that matter.
+	Pool      proxmox.PoolID
+	HidesPool bool
+	CPUs      int
+	Memory    proxmox.Bytes
+	Template  bool
 	// HostCPUs is how many CPUs the host has; Proxmox VE reports no more of a VM.
 	HostCPUs int
 }
@@ -67,6 +71,9 @@ func Drift(m Machine) (Differences, bool) {
 	note("memory", fmt.Sprintf("%d MiB", m.Spec.Memory.SizeMiB), fmt.Sprintf("%d MiB", listing.Memory/proxmox.MiB(1).Bytes()))
 	if tag := vmconfig.IdentityTag(proxmox.SMBIOSUUID(m.Spec.Reservation.UUID)); !slices.Contains(listing.Tags, tag) {
 		note("tags", tag, "missing")
+	}
+	for _, difference := range m.driftedPool() {
+		note(difference.Path, difference.Wanted, cmp.Or(difference.Is, "none"))
 	}
 	return found, true
 }

@@ -13,7 +13,7 @@ import (
 func listed(changes ...func(*plan.Listing)) plan.Machine {
 	m := machine(recorded)
 	m.VM.Listing = &plan.Listing{
-		Running: true, Name: "worker-1", Tags: []string{"base", vmconfig.IdentityTag(uuid)}, CPUs: 2, Memory: 4 * gib, HostCPUs: 16,
+		Running: true, Name: "worker-1", Tags: []string{"base", vmconfig.IdentityTag(uuid)}, CPUs: 2, Memory: 4 * gib, HostCPUs: 16, Pool: "capi",
 	}
 	for _, change := range changes {
 		change(m.VM.Listing)
@@ -34,6 +34,7 @@ func TestWhatSomebodyChangedOfAVMIsTold(t *testing.T) {
 		{"its tag", listed(func(l *plan.Listing) { l.Tags = l.Tags[:1] }), "tags: capve-" + string(uuid) + " → missing"},
 		{"other tags are other people's", listed(func(l *plan.Listing) { l.Tags = append(l.Tags, "backup") }), ""},
 		{"a host shows no more CPUs than it has", listed(func(l *plan.Listing) { l.CPUs, l.HostCPUs = 1, 1 }), ""},
+		{"its pool", listed(func(l *plan.Listing) { l.Pool = "" }), "pool: capi → none"},
 		{"all at once", listed(func(l *plan.Listing) { l.Name, l.CPUs = "db", 4 }), "name: worker-1 → db; cpu: 2 CPUs → 4 CPUs"},
 		{"it became a template", listed(func(l *plan.Listing) { l.Running, l.Template = false, true }), "template: no → yes"},
 	}

@@ -36,7 +36,7 @@ func MachineStep(m Machine) Decision {
 	for _, step := range []func(Machine) Decision{
 		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, follow, distinguish, awaitSecurityGroups, upload, clone, create, halt,
 		configure, resize, unlessLocked(setFirewall), unlessLocked(alterBeforeStart), unlessLocked(start), record, unlessLocked(turnOff),
-		unlessLocked(removeSeed), unlessLocked(alter), tellHAManager, remindOfSecurityGroups, remindOfHAManager,
+		unlessLocked(removeSeed), unlessLocked(alter), movePool, tellHAManager, remindOfSecurityGroups, remindOfHAManager,
 	} {
 		if decision := step(m); decision != nil {
 			return decision

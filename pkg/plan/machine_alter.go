@@ -62,6 +62,7 @@ func (m Machine) alteration() (vmconfig.Alteration, bool) {
 	}
 	alteration := vmconfig.Alter(desired(m), applied, m.Upkeep.Live.Config)
 	alteration.Grow, alteration.Regrow = m.ungrown(alteration.Grow), m.ungrown(alteration.Regrow)
+	alteration.Drift = append(alteration.Drift, m.driftedPool()...)
 	return alteration, true
 }
 
@@ -100,7 +101,7 @@ func alter(m Machine) Decision {
 	if decision := carryOut(m, alteration.Change, alteration.Grow, false); decision != nil {
 		return decision
 	}
-	if m.HasNewSpec() && alteration.Change.Empty() && len(alteration.Grow) == 0 && len(alteration.Beyond) == 0 {
+	if m.HasNewSpec() && alteration.Change.Empty() && len(alteration.Grow) == 0 && len(alteration.Beyond) == 0 && !m.isNewPool() {
 		return recordApplied(m)
 	}
 	if m.Spec.DriftPolicy != v1beta1.DriftPolicyRepair {
@@ -137,6 +138,11 @@ func reconfigure(m Machine, change vmconfig.Change, repairs bool) Decision {
 		what = "changing %s of VM %d back to what the spec says"
 	}
 	return Do{action, Reason{Configuring, fmt.Sprintf(what, strings.Join(change.Keys(), ", "), action.VM.ID)}}
+}
+
+// isRepaired reports whether a key that somebody changed is to be changed back now.
+func (m Machine) isRepaired(key string) bool {
+	return m.Spec.DriftPolicy == v1beta1.DriftPolicyRepair && !slices.Contains(m.Upkeep.Contested, key)
 }
 
 // ConfigurationState says whether the VM's config is as the spec says, and otherwise what is not. It says nothing, by false, of
@@ -202,6 +208,9 @@ func (m Machine) unchanged(alteration vmconfig.Alteration) Reason {
 	for _, growth := range alteration.Grow {
 		keys = append(keys, growth.Key)
 	}
+	if m.isNewPool() {
+		keys = append(keys, poolKey)
+	}
 	if len(keys) == 0 || len(m.Upkeep.Refusals) > 0 {
 		return Reason{}
 	}
@@ -212,7 +221,11 @@ func (m Machine) drifted(alteration vmconfig.Alteration) Reason {
 	if len(alteration.Drift) == 0 || m.Spec.DriftPolicy == v1beta1.DriftPolicyIgnore {
 		return Reason{}
 	}
-	contested := slices.DeleteFunc(alteration.Repair.Keys(), func(key string) bool { return !slices.Contains(m.Upkeep.Contested, key) })
+	keys := alteration.Repair.Keys()
+	if len(m.driftedPool()) > 0 {
+		keys = append(keys, poolKey)
+	}
+	contested := slices.DeleteFunc(keys, func(key string) bool { return !slices.Contains(m.Upkeep.Contested, key) })
 	if len(contested) > 0 && m.Spec.DriftPolicy == v1beta1.DriftPolicyRepair {
 		return Reason{RepairContested, fmt.Sprintf(
 			"VM %d on %s was changed back to the spec, and somebody changed it again (wanted → is): %s. %s is left alone for a while, each time for longer: agree on it with who changes it, have the spec say what it is, or set spec.driftPolicy to Report",

@@ -61,7 +61,7 @@ func TestAVMIsClonedWithItsNameAndNotes(t *testing.T) {
 		t.Errorf("name and description (-want +got):\n%s", diff)
 	}
 	renamed := machine(recorded, named("{{ .Cluster }}-{{ .Machine }}"))
-	renamed.VM.Listing = &plan.Listing{Running: true, Name: "worker-1", CPUs: 2, Memory: 4 * gib, Tags: []string{vmconfig.IdentityTag(uuid)}}
+	renamed.VM.Listing = &plan.Listing{Running: true, Name: "worker-1", CPUs: 2, Memory: 4 * gib, Tags: []string{vmconfig.IdentityTag(uuid)}, Pool: "capi"}
 	if drift, _ := plan.Drift(renamed); drift.String() != "name: prod-worker-1 → worker-1" {
 		t.Errorf("drift is %q", drift)
 	}

@@ -69,7 +69,7 @@ func (w *world) create(action plan.Create) (*job, error) {
 	case !action.Config.BelongsTo(uuid) || action.Config.SMBIOSUUID() != uuid || !vmconfig.HasSeed(action.Config):
 		w.t.Fatalf("made a VM that does not say whose it is, or without its seed: %v", action.Config)
 	}
-	vm := &guest{node: action.VM.Node, making: true}
+	vm := &guest{node: action.VM.Node, making: true, pool: action.Pool}
 	w.vms[action.VM.ID] = vm
 	undo := func() { delete(w.vms, action.VM.ID) }
 	return &job{kind: "qmcreate", undo: undo, apply: func() error {

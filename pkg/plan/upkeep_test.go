@@ -23,6 +23,7 @@ func (w *world) seeUpkeep(m *plan.Machine) {
 	m.Upkeep.Applied = w.applied
 	if w.spec.ProviderID != "" && m.VM.Presence == plan.PresenceOurs {
 		m.Upkeep.Live = &plan.Live{Config: m.VM.Config}
+		m.VM.Listing = &plan.Listing{Pool: w.vms[proxmox.VMID(w.spec.Reservation.VMID)].pool}
 	}
 }
 
@@ -37,6 +38,7 @@ func (w *world) sayAnew(vm *guest) {
 	if w.happens("the spec says something new") { // maybe before it is known that the VM runs
 		w.said++
 		w.spec.CPU.Units, w.spec.Tags = int32(100+w.said), []string{fmt.Sprintf("tag%d", w.said)}
+		w.spec.Pool = rapid.SampledFrom([]string{"capi", "other", ""}).Draw(w.t, "pool")
 		if rapid.Bool().Draw(w.t, "a larger disk") {
 			w.spec.Disks.Boot.SizeGiB += 10
 		}
@@ -60,6 +62,9 @@ func (w *world) checkFollows(vm *guest) {
 	}
 	if !wrong.Empty() || w.applied != vmconfig.WriteApplied(w.spec) {
 		w.t.Fatalf("the VM is %v, and not yet %v", vm.config, wrong)
+	}
+	if vm.pool != proxmox.PoolID(w.spec.Pool) {
+		w.t.Fatalf("the VM is in pool %q, not %q", vm.pool, w.spec.Pool)
 	}
 	for _, growth := range alteration.Grow {
 		if w.grown[growth.Key] < growth.Size {

@@ -62,6 +62,7 @@ type guest struct {
 	foreign, making, running bool
 	config                   vmconfig.Config
 	firewall                 firewall.State
+	pool                     proxmox.PoolID
 	// abandoned says that the machine went to another host than that of this VM of it, which was declared gone.
 	abandoned bool
 }
@@ -244,6 +245,8 @@ func (w *world) request(action plan.Action) (*job, error) {
 		w.follow(action)
 	case plan.RecordProviderID:
 		w.spec.ProviderID, w.applied = action.ProviderID, action.Applied
+	case plan.MovePool:
+		w.own(action.VM).pool = action.To
 	case plan.RecordApplied:
 		w.applied = action.Spec
 	case plan.Reconfigure:
@@ -340,7 +343,7 @@ func (w *world) clone(action plan.Clone) (*job, error) {
 	if !w.spec.Source.UsesTemplate() {
 		w.t.Fatal("cloned a VM that has no template")
 	}
-	vm := &guest{node: action.VM.Node, making: true}
+	vm := &guest{node: action.VM.Node, making: true, pool: action.Pool}
 	w.vms[action.VM.ID] = vm
 	return &job{kind: "qmclone", undo: func() { delete(w.vms, action.VM.ID) }, apply: func() error {
 		vm.making, vm.firewall, vm.config = false, w.template, vmconfig.Config{

@@ -95,14 +95,3 @@ func (c *Client) mappings(ctx context.Context, path string) ([]Mapping, error) {
 	}
 	return mappings, nil
 }
-
-// Pool makes sure that there is a resource pool: of one that does not exist the error has class Missing. It needs Pool.Audit
-// on /pool/<pool>, and Forbidden leaves open whether there is one.
-func (c *Client) Pool(ctx context.Context, pool proxmox.PoolID) error {
-	call, err := newCall(http.MethodGet, "/pools")
-	if err == nil {
-		call.set("poolid", string(pool))
-	}
-	_, err = c.list(ctx, call, err)
-	return err
-}

@@ -135,7 +135,9 @@ func (c machineChange) done() []Event {
 		case plan.Reserve:
 			events = append(events, c.placed(do.Reason, action)...)
 		case plan.Reconfigure:
-			events = append(events, c.reconfigured(action)...)
+			events = append(events, c.reconfigured(strings.Join(action.Change.Keys(), ", "), action.Repairs)...)
+		case plan.MovePool:
+			events = append(events, c.reconfigured("pool", action.Repairs)...)
 		case plan.Start:
 			events = append(events, c.stoppedOutside()...)
 		case plan.RemoveFinalizer:
@@ -147,9 +149,8 @@ func (c machineChange) done() []Event {
 }
 
 // reconfigured tells what was changed of a VM that ran once.
-func (c machineChange) reconfigured(action plan.Reconfigure) []Event {
-	keys := strings.Join(action.Change.Keys(), ", ")
-	if action.Repairs {
+func (c machineChange) reconfigured(keys string, repairs bool) []Event {
+	if repairs {
 		return warning(v1beta1.RepairedEvent, "somebody changed VM %d on %s, and %s is changed back to what the spec says, since spec.driftPolicy is Repair", c.id(), c.vm().Node, keys)
 	}
 	return normal(v1beta1.ReconfiguredEvent, "changed %s of VM %d on %s as the spec says", keys, c.id(), c.vm().Node)

@@ -364,7 +364,6 @@ func TestWhatNeedsAnotherVMIsRefused(t *testing.T) {
 		{"addresses", []edit{without("spec.network.devices.0.ipv4")}, "spec.network.devices[net31].ipv4: Forbidden: " + once},
 		{"DNS", one("spec.network.dns.nameservers", []any{"192.0.2.99"}), "spec.network.dns: Forbidden: " + once},
 		{"firmware", one("spec.hardware", map[string]any{"bios": "ovmf", "efiDisk": map[string]any{"storage": "local"}}), "spec.hardware.efiDisk.storage: Forbidden: " + plain},
-		{"pool", one("spec.pool", "test"), "spec.pool: Forbidden: a VM cannot change it, a VM is put in its pool when it is made" + remedy},
 		{"placement", one("spec.placement.allowedNodes.0", "pve2"), "spec.placement: Forbidden: " + plain},
 		{"placement away", []edit{without("spec.placement")}, "spec.placement: Forbidden: " + plain},
 		{"bootstrap", one("spec.bootstrap.storage", "other"), "spec.bootstrap: Forbidden: " + once},

@@ -28,8 +28,14 @@ func documentedRights() map[string][]string {
 // scoped makes a machine whose cluster has a token with the documented rights alone.
 func (b *bench) scoped(name string, edit ...func(*v1beta1.ProxmoxMachine)) *v1beta1.ProxmoxMachine {
 	b.t.Helper()
+	return b.scopedTo(documentedRights(), name, edit...)
+}
+
+// scopedTo makes a machine whose cluster has a token with some rights alone.
+func (b *bench) scopedTo(rights map[string][]string, name string, edit ...func(*v1beta1.ProxmoxMachine)) *v1beta1.ProxmoxMachine {
+	b.t.Helper()
 	admin := b.pve.Token
-	b.pve.Token = b.pve.World.AddToken(pvesim.TokenSpec{User: "capi@pve", Name: "capve", Privileges: documentedRights()})
+	b.pve.Token = b.pve.World.AddToken(pvesim.TokenSpec{User: "capi@pve", Name: "capve", Privileges: rights})
 	b.provisioned(b.cluster("c1"))
 	b.pve.Token = admin
 	return b.machine("c1", name, append(edit, func(m *v1beta1.ProxmoxMachine) { m.Spec.Pool = "capi" })...)

@@ -186,11 +186,11 @@ func (g Growth) difference(observed Config) Difference {
 
 func gibibytes(size proxmox.Bytes) string { return fmt.Sprintf("%d GiB", size/proxmox.GiB(1).Bytes()) }
 
-// appliedSpec is the part of a spec that the config of a VM is brought to.
+// appliedSpec is the part of a spec that the config of a VM is brought to, and its pool.
 func appliedSpec(s v1beta1.ProxmoxMachineSpec) v1beta1.ProxmoxMachineSpec {
 	return v1beta1.ProxmoxMachineSpec{
 		CPU: s.CPU, Memory: s.Memory, Disks: s.Disks, Network: s.Network, Hardware: s.Hardware, Options: s.Options, RawConfig: s.RawConfig,
-		VMName: s.VMName, Description: s.Description, Tags: s.Tags, Source: s.Source,
+		VMName: s.VMName, Description: s.Description, Tags: s.Tags, Source: s.Source, Pool: s.Pool,
 	}
 }
 

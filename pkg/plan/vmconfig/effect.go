@@ -132,7 +132,7 @@ func otherFields() []Field {
 		{"description", "description", "", Live, ""},
 		{"tags", "tags", "", Live, "A tag that the spec listed and lists no more goes; others stay: they may be somebody else's."},
 		{"rawConfig", "<key>", "", Reboot, "Some keys take effect at once, and some only root@pam may set."},
-		{"pool", "", "", Replace, "A VM is put in its pool when it is made."},
+		{"pool", "", "", Live, "It needs Pool.Allocate on both pools. A pool that the spec named and names no more is left; without one the VM stays in the pool that others put it in."},
 		{"powerState", "", "", Live, ""},
 		{"driftPolicy", "", "", Live, ""},
 		{"providerID", "", "", Replace, providersNote},

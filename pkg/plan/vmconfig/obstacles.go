@@ -89,7 +89,7 @@ func plugs(spec v1beta1.ProxmoxMachineSpec, feature string) bool {
 // isTakenBack reports whether a VM becomes what it was when the field is no longer set.
 func isTakenBack(path string) bool {
 	name, _, _ := strings.Cut(path, ".")
-	return slices.Contains([]string{"tags", "description", "vmName", "firewall", "highAvailability", "powerState", "driftPolicy"}, name)
+	return slices.Contains([]string{"tags", "description", "vmName", "firewall", "highAvailability", "powerState", "driftPolicy", "pool"}, name)
 }
 
 // needsRestart are the changes of a field that a running VM does not take although it takes others.

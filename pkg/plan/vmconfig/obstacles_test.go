@@ -51,6 +51,8 @@ func TestObstaclesToAnUpdateInPlace(t *testing.T) {
 		{name: "tags come", before: nothing, now: func(s *v1beta1.ProxmoxMachineSpec) { s.Tags = []string{"a"} }},
 		{name: "tags go", before: func(s *v1beta1.ProxmoxMachineSpec) { s.Tags = []string{"a"} }, now: nothing},
 		{name: "the description goes", before: func(s *v1beta1.ProxmoxMachineSpec) { s.Description = "a" }, now: nothing},
+		{name: "another pool", before: func(s *v1beta1.ProxmoxMachineSpec) { s.Pool = "a" }, now: func(s *v1beta1.ProxmoxMachineSpec) { s.Pool = "b" }},
+		{name: "no pool any more", before: func(s *v1beta1.ProxmoxMachineSpec) { s.Pool = "a" }, now: nothing},
 		{name: "another name", before: nothing, now: func(s *v1beta1.ProxmoxMachineSpec) { s.VMName = "a" }},
 		{name: "a firewall", before: nothing, now: func(s *v1beta1.ProxmoxMachineSpec) { s.Firewall.Enabled = ptr.To(true) }},
 		{
