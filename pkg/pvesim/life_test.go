@@ -3,54 +3,21 @@ package pvesim_test
 import (
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/diskfs/go-diskfs/backend/file"
 	"github.com/diskfs/go-diskfs/filesystem/iso9660"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/isotest"
 )
 
 // seedISO makes an image with Rock Ridge names.
 func seedISO(t *testing.T, label string, files map[string]string) []byte {
 	t.Helper()
-	return makeISO(t, files, iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: label})
-}
-
-func makeISO(t *testing.T, files map[string]string, options iso9660.FinalizeOptions) []byte {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "seed.iso")
-	store, err := file.CreateFromPath(path, 4<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	image, err := iso9660.Create(store, 4<<20, 0, 2048, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range files {
-		f, err := image.OpenFile("/"+name, os.O_CREATE|os.O_RDWR)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Write([]byte(content)); err != nil {
-			t.Fatal(err)
-		}
-		_ = f.Close()
-	}
-	if err := image.Finalize(options); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
+	return isotest.Image(t, files, iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: label})
 }
 
 // boots collects what guests report.

@@ -192,6 +192,7 @@ func TestVMIDThatAnotherTookFirst(t *testing.T) {
 	machine := b.machine("c1", "m1")
 	reserved, foreign := b.losesVMID(machine)
 	b.running(machine)
+	b.tells(machine, "Warning", v1beta1.RefusedEvent, fmt.Sprintf("VM %d ", reserved.VMID), "left alone")
 	b.Expect(machine.Spec.Reservation.VMID).NotTo(Equal(reserved.VMID))
 	b.Expect(machine.Spec.Reservation.UUID).To(Equal(reserved.UUID))
 	b.Expect(b.vmOf(machine).VMID).To(BeEquivalentTo(machine.Spec.Reservation.VMID))

@@ -1,14 +1,12 @@
 package integration_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 )
@@ -73,27 +71,5 @@ func TestFirewallTakesWhatCanBe(t *testing.T) {
 	d.Expect(d.client.Create(t.Context(), machine)).To(Succeed())
 	for _, change := range []edit{set("spec.firewall.enabled", false), set("spec.firewall.policyIn", "REJECT"), without("spec.firewall")} {
 		d.Expect(d.client.Update(t.Context(), document(t, d.scheme, machine, change), client.DryRunAll)).To(Succeed(), "%s in place", change.path)
-	}
-}
-
-// TestFirewallOfTheDocument has the API server take the example of docs/proxmoxmachine.md, which shows every field.
-func TestFirewallOfTheDocument(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	page, err := os.ReadFile("../../docs/proxmoxmachine.md")
-	d.Expect(err).NotTo(HaveOccurred())
-	_, section, _ := strings.Cut(string(page), "## The firewall\n")
-	_, example, _ := strings.Cut(section, "```yaml\n")
-	example, _, _ = strings.Cut(example, "```")
-	machine := d.validMachine()
-	machine.Spec.Network = v1beta1.Network{}
-	d.Expect(yaml.UnmarshalStrict([]byte(example), &machine.Spec)).To(Succeed())
-	d.Expect(d.client.Create(t.Context(), machine, client.DryRunAll)).To(Succeed())
-	fields, err := yaml.Marshal(machine.Spec.Firewall)
-	d.Expect(err).NotTo(HaveOccurred())
-	for _, field := range []string{
-		"enabled", "policyIn", "policyOut", "ipFilter", "macFilter", "dhcp", "ndp", "routerAdvertisement", "logLevelIn", "logLevelOut", "securityGroups", "device",
-	} {
-		d.Expect(string(fields)).To(ContainSubstring(field+":"), "the example shows every field")
 	}
 }

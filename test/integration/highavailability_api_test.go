@@ -2,14 +2,11 @@ package integration_test
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 )
@@ -67,24 +64,5 @@ func TestHighAvailabilityChangesInPlace(t *testing.T) {
 		{without("spec.highAvailability.rules"), without("spec.highAvailability.failback"), set("spec.highAvailability.group", "g1")},
 	} {
 		d.Expect(d.client.Update(t.Context(), document(t, d.scheme, machine, change...), client.DryRunAll)).To(Succeed(), "%s", change[0].path)
-	}
-}
-
-// TestHighAvailabilityOfTheDocument has the API server take the example of docs/proxmoxmachine.md, which shows every field.
-func TestHighAvailabilityOfTheDocument(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	page, err := os.ReadFile("../../docs/proxmoxmachine.md")
-	d.Expect(err).NotTo(HaveOccurred())
-	_, section, _ := strings.Cut(string(page), "## High availability\n")
-	_, example, _ := strings.Cut(section, "```yaml\n")
-	example, _, _ = strings.Cut(example, "```")
-	machine := d.validMachine()
-	d.Expect(yaml.UnmarshalStrict([]byte(example), &machine.Spec)).To(Succeed())
-	d.Expect(d.client.Create(t.Context(), machine, client.DryRunAll)).To(Succeed())
-	fields, err := yaml.Marshal(machine.Spec.HighAvailability)
-	d.Expect(err).NotTo(HaveOccurred())
-	for _, field := range []string{"enabled", "maxRestart", "maxRelocate", "failback", "rules", "resourceAffinity", "nodeAffinity", "priority", "strict"} {
-		d.Expect(string(fields)).To(ContainSubstring(field+":"), "the example shows every field")
 	}
 }

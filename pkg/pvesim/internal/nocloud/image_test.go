@@ -4,45 +4,17 @@ import (
 	"bytes"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/diskfs/go-diskfs/backend/file"
 	"github.com/diskfs/go-diskfs/filesystem/iso9660"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/isotest"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim/internal/nocloud"
 )
 
 func seedFiles() map[string]string {
 	return map[string]string{"meta-data": "instance-id: i", "user-data": "#cloud-config\n", "network-config": "version: 2\n"}
-}
-
-func makeISO(t *testing.T, files map[string]string, options iso9660.FinalizeOptions) []byte {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "seed.iso")
-	store, err := file.CreateFromPath(path, 4<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	image, err := iso9660.Create(store, 4<<20, 0, 2048, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(image.Workspace(), name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := image.Finalize(options); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
 }
 
 // TestSeedsOfAllKinds reads images with long names of both sorts; without them the names are not those of a seed.
@@ -53,7 +25,7 @@ func TestSeedsOfAllKinds(t *testing.T) {
 		"Joliet":     {Joliet: true, VolumeIdentifier: "cidata"},
 		"both":       {RockRidge: true, Joliet: true, VolumeIdentifier: "CIDATA"},
 	} {
-		got, err := nocloud.Files(makeISO(t, seedFiles(), options))
+		got, err := nocloud.Files(isotest.Image(t, seedFiles(), options))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -61,7 +33,7 @@ func TestSeedsOfAllKinds(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	got, err := nocloud.Files(makeISO(t, seedFiles(), iso9660.FinalizeOptions{VolumeIdentifier: "cidata"}))
+	got, err := nocloud.Files(isotest.Image(t, seedFiles(), iso9660.FinalizeOptions{VolumeIdentifier: "cidata"}))
 	if _, ok := got["meta-data"]; ok || err != nil {
 		t.Errorf("image without long names: %v, %v", got, err)
 	}
@@ -70,7 +42,7 @@ func TestSeedsOfAllKinds(t *testing.T) {
 // TestDamagedImages must neither panic nor hang, whatever they read.
 func TestDamagedImages(t *testing.T) {
 	t.Parallel()
-	whole := makeISO(t, seedFiles(), iso9660.FinalizeOptions{RockRidge: true, Joliet: true, VolumeIdentifier: "cidata"})[:128*1024]
+	whole := isotest.Image(t, seedFiles(), iso9660.FinalizeOptions{RockRidge: true, Joliet: true, VolumeIdentifier: "cidata"})[:128*1024]
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
 		image := append([]byte{}, whole...)
@@ -87,7 +59,7 @@ func TestDamagedImages(t *testing.T) {
 // TestAShortLastSectorIsFilledUp is how go-proxmox writes its images.
 func TestAShortLastSectorIsFilledUp(t *testing.T) {
 	t.Parallel()
-	whole := makeISO(t, seedFiles(), iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: "cidata"})
+	whole := isotest.Image(t, seedFiles(), iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: "cidata"})
 	want, err := nocloud.Files(whole)
 	if err != nil || len(want) == 0 {
 		t.Fatal(want, err)
@@ -101,7 +73,7 @@ func TestAShortLastSectorIsFilledUp(t *testing.T) {
 // TestOtherImagesAreNoSeeds are images that cloud-init passes by, and files that are no images.
 func TestOtherImagesAreNoSeeds(t *testing.T) {
 	t.Parallel()
-	files, err := nocloud.Files(makeISO(t, seedFiles(), iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: "debian"}))
+	files, err := nocloud.Files(isotest.Image(t, seedFiles(), iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: "debian"}))
 	if files != nil || err != nil {
 		t.Errorf("an image with another label is read as %v, %v", files, err)
 	}
@@ -121,7 +93,7 @@ func TestOnlyFilesOfTheSeedAreRead(t *testing.T) {
 	for name, text := range want {
 		on[name] = text
 	}
-	got, err := nocloud.Files(makeISO(t, on, iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: "cidata"}))
+	got, err := nocloud.Files(isotest.Image(t, on, iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: "cidata"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,18 +13,41 @@ import (
 )
 
 // examples are the YAML blocks of a page.
-func examples(t *testing.T, path string) []string {
-	t.Helper()
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+func examples(page string) []string {
 	var blocks []string
-	for _, part := range strings.Split(string(page), "```yaml\n")[1:] {
+	for _, part := range strings.Split(page, "```yaml\n")[1:] {
 		block, _, _ := strings.Cut(part, "```")
 		blocks = append(blocks, block)
 	}
 	return blocks
+}
+
+// TestPartsOfTheDocument has the API server take the first examples of sections of docs/proxmoxmachine.md, which show every field of
+// a part of the spec.
+func TestPartsOfTheDocument(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	page, err := os.ReadFile("../../docs/proxmoxmachine.md")
+	d.Expect(err).NotTo(HaveOccurred())
+	for heading, fields := range map[string][]string{
+		"## The firewall": {
+			"enabled", "policyIn", "policyOut", "ipFilter", "macFilter", "dhcp", "ndp", "routerAdvertisement", "logLevelIn", "logLevelOut", "securityGroups", "device",
+		},
+		"## High availability": {"enabled", "maxRestart", "maxRelocate", "failback", "rules", "resourceAffinity", "nodeAffinity", "priority", "strict"},
+	} {
+		_, section, _ := strings.Cut(string(page), heading+"\n")
+		blocks := examples(section)
+		d.Expect(blocks).NotTo(BeEmpty(), heading)
+		machine := d.validMachine()
+		if strings.Contains(blocks[0], "network:") {
+			machine.Spec.Network = v1beta1.Network{}
+		}
+		d.Expect(yaml.UnmarshalStrict([]byte(blocks[0]), &machine.Spec)).To(Succeed(), heading)
+		d.Expect(d.client.Create(t.Context(), machine, client.DryRunAll)).To(Succeed(), heading)
+		for _, field := range fields {
+			d.Expect(blocks[0]).To(ContainSubstring(field+":"), "the example below %q shows every field", heading)
+		}
+	}
 }
 
 // TestNetworksOfTheDocument has the API server take the examples of docs/network.md, which show every field of the guest's
@@ -32,7 +55,9 @@ func examples(t *testing.T, path string) []string {
 func TestNetworksOfTheDocument(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	blocks := examples(t, "../../docs/network.md")
+	page, err := os.ReadFile("../../docs/network.md")
+	d.Expect(err).NotTo(HaveOccurred())
+	blocks := examples(string(page))
 	d.Expect(blocks).To(HaveLen(4))
 	for _, block := range blocks {
 		machine := &v1beta1.ProxmoxMachine{ObjectMeta: d.meta("machine"), Spec: wholeSpec()}
