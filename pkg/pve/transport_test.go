@@ -334,10 +334,21 @@ func TestImpatientCallerDoesNotMoveTheEndpoint(t *testing.T) {
 
 func TestTimeoutOfWriteIsAmbiguous(t *testing.T) {
 	release := make(chan struct{})
-	_, config := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
+	_, config := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			answer(w, `{}`)
+			return
+		}
+		<-release
+	})
 	defer close(release)
-	config.Options.RequestTimeout = 50 * time.Millisecond
-	_, err := newClient(t, config).StartVM(t.Context(), vm101)
+	config.Options.RequestTimeout = time.Second
+	client := newClient(t, config)
+	for connected := false; !connected; { // first: who has no connection in time has sent nothing
+		_, err := client.Version(t.Context())
+		connected = err == nil
+	}
+	_, err := client.StartVM(t.Context(), vm101)
 	if pve.ClassOf(err) != pve.Ambiguous || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v of class %v", err, pve.ClassOf(err))
 	}
