@@ -44,7 +44,6 @@ const (
 	instances    feature = "instance types and offerings for Karpenter"
 	images       feature = "templates that the provider makes"
 	numa         feature = "CPU pinning and NUMA"
-	hardware     feature = "display, CPU flags and other hardware of the VM: they come from the template"
 	userTemplate feature = "templates of user data: user data comes from the bootstrap provider and is passed on to the byte"
 	rollout      feature = "rolling machines when what they are made from changes: the owner of the machines does it"
 	nodeLabels   feature = "labels of Nodes: the bootstrap provider gives them to the kubelet"
