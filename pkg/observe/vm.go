@@ -91,6 +91,8 @@ func (s *vmSight) look(ctx context.Context) (plan.VM, error) {
 		return s.fromInventory(ctx)
 	case !s.listed && s.Memory.isUntouched(s.subject.uuid()):
 		return plan.VM{Presence: plan.PresenceAbsent}, nil
+	case s.justDestroyed():
+		return s.fromVMID(ctx)
 	case s.justStarted():
 		return s.fromStart(ctx)
 	case s.justEdited():
@@ -104,6 +106,24 @@ func (s *vmSight) justStarted() bool {
 	config, _ := s.Memory.config(s.subject.uuid())
 	return config.BelongsTo(s.subject.uuid()) && config.Lock() == "" && s.task.State == plan.TaskSucceeded && s.task.Type == "qmstart" &&
 		s.subject.ProxmoxMachine.DeletionTimestamp.IsZero()
+}
+
+// justDestroyed reports whether the last thing that was done to the VM was to destroy it, or then to delete its seed.
+func (s *vmSight) justDestroyed() bool {
+	isGone := s.task.Type == "qmdestroy" || s.task.RemovesSeed() && !s.listed
+	return isGone && s.task.State == plan.TaskSucceeded && s.subject.isDeleted()
+}
+
+// fromVMID asks whether the VMID is free, on any node, before it asks for a config that is not there any more.
+func (s *vmSight) fromVMID(ctx context.Context) (plan.VM, error) {
+	free, err := s.pve.VMIDFree(ctx, s.ref.ID)
+	switch {
+	case err != nil:
+		return plan.VM{}, err
+	case free:
+		return s.vacant(), nil
+	}
+	return s.fromConfig(ctx)
 }
 
 // justEdited reports whether the last thing that was done to the VM was an edit of its firewall, a moment ago.

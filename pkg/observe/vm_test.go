@@ -3,6 +3,8 @@ package observe
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
@@ -70,5 +72,46 @@ func TestAMachineStaysReadyWhileItsVMIsAltered(t *testing.T) {
 	machine.Spec.ProviderID = ""
 	if (MachineSubject{ProxmoxMachine: machine}).isAltered(plan.Task{Type: "qmconfig", State: plan.TaskRunning}) {
 		t.Error("a VM that never ran is being made, not altered")
+	}
+}
+
+// TestAVMThatWasDestroyedIsNotAskedForItsConfig: the answer would be an error, and prove nothing that its VMID does not.
+func TestAVMThatWasDestroyedIsNotAskedForItsConfig(t *testing.T) {
+	const config, next = "/nodes/pve1/qemu/101/config", "/cluster/nextid?vmid=101"
+	now := metav1.Now()
+	machine := &v1beta1.ProxmoxMachine{
+		ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now},
+		Spec:       v1beta1.ProxmoxMachineSpec{Reservation: v1beta1.Reservation{UUID: string(someVM), VMID: 101, Node: "pve1"}},
+	}
+	ours := map[string]any{"smbios1": "uuid=" + string(someVM), "description": vmconfig.Marker(someVM), "digest": "d"}
+	for _, c := range []struct {
+		name     string
+		task     plan.Task
+		guests   []map[string]any
+		given    answers
+		want     plan.Presence
+		requests int32
+	}{
+		{"destroyed", plan.Task{Type: "qmdestroy", State: plan.TaskSucceeded}, nil, answers{next: "101"}, plan.PresenceAbsent, 1},
+		{
+			"and shown all the same", plan.Task{Type: "qmdestroy", State: plan.TaskSucceeded}, []map[string]any{guest(101, "pve1", "worker-1", "", 0)},
+			answers{next: "101"}, plan.PresenceAbsent, 1,
+		},
+		{"its seed deleted", plan.Task{Type: "imgdel", State: plan.TaskSucceeded}, nil, answers{next: "101"}, plan.PresenceAbsent, 1},
+		{"not destroyed", plan.Task{Type: "qmdestroy", State: plan.TaskFailed}, nil, answers{config: ours}, plan.PresenceOurs, 2},
+		{
+			"its seed deleted as it ran", plan.Task{Type: "imgdel", State: plan.TaskSucceeded}, []map[string]any{guest(101, "pve1", "worker-1", "", 0)},
+			answers{config: ours}, plan.PresenceOurs, 2,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.given["/nodes/pve1/qemu/101/status/current"] = map[string]any{"status": "stopped"}
+			region, asked := sight(t, hosts(c.guests...), c.given)
+			region.Memory.isOld(someVM) // it was seen, so that nothing makes it any more
+			vm, err := region.vm(t.Context(), region.pve, MachineSubject{ProxmoxMachine: machine}, c.task)
+			if err != nil || vm.Presence != c.want || asked.Load() != c.requests {
+				t.Errorf("%+v after %d requests, error %v", vm, asked.Load(), err)
+			}
+		})
 	}
 }
