@@ -58,6 +58,8 @@ type bench struct {
 	// stop stops the controllers.
 	stop      func()
 	addresses atomic.Int32
+	// misfits are the requests that the test means not to fit Proxmox VE's API schema, by a part of what is wrong with them.
+	misfits []string
 }
 
 // bootstrapSecret is in the bootstrap data of every machine, as a join token would be.
@@ -76,6 +78,7 @@ func newBench(t *testing.T, options ...pvesim.Option) *bench {
 		b.requestLog = filepath.Join(dir, b.namespace+".jsonl")
 	}
 	t.Cleanup(b.keepsSecrets)
+	t.Cleanup(b.fitsSchema)
 	b.startControllers()
 	return b
 }

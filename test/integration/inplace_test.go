@@ -49,7 +49,6 @@ func onBothVersions(t *testing.T, edit func(*v1beta1.ProxmoxMachine), test func(
 			b.settled(machine)
 			b.isFollowed(machine)
 			test(b, machine)
-			b.fitSchema(string(version))
 		})
 	}
 }

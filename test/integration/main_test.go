@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
+	"github.com/capve/cluster-api-provider-proxmox/test/pveschema"
 	"github.com/capve/cluster-api-provider-proxmox/webhooks"
 )
 
@@ -31,6 +33,8 @@ type environment struct {
 	config *rest.Config
 	scheme *runtime.Scheme
 	client client.Client
+	// schemas are what Proxmox VE itself says of its API.
+	schemas map[pvesim.Version]*pveschema.Schema
 	*envtest.Environment
 }
 
@@ -90,7 +94,11 @@ func start(ctx context.Context) (*environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := &environment{scheme: runtime.NewScheme(), Environment: &envtest.Environment{
+	schemas, err := loadSchemas()
+	if err != nil {
+		return nil, err
+	}
+	env := &environment{scheme: runtime.NewScheme(), schemas: schemas, Environment: &envtest.Environment{
 		CRDDirectoryPaths:     []string{"../../config/crd/bases", capi, ipam},
 		ErrorIfCRDPathMissing: true,
 		WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: []string{"../../config/webhook/manifests.yaml"}},

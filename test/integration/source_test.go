@@ -200,7 +200,6 @@ func TestAVMIsMadeFromEachSource(t *testing.T) {
 					b.Expect(vm.Config).To(HaveKeyWithValue(key, ContainSubstring(value)))
 				}
 				b.madeBy(machine, row.sent)
-				b.fitSchema(string(version))
 				b.hasNode(machine)
 				b.says(machine, v1beta1.BootstrapSeedRemovedCondition, metav1.ConditionTrue, "Removed")
 				b.delete(machine)

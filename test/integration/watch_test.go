@@ -188,11 +188,13 @@ func (b *bench) requests() []pve.RequestRecord {
 	b.Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = file.Close() }()
 	var records []pve.RequestRecord
-	for lines := bufio.NewScanner(file); lines.Scan(); {
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
 		var record pve.RequestRecord
 		b.Expect(json.Unmarshal(lines.Bytes(), &record)).To(Succeed())
 		records = append(records, record)
 	}
+	b.Expect(lines.Err()).NotTo(HaveOccurred())
 	return records
 }
 
