@@ -49,7 +49,9 @@ func (o *Observer) addresses(ctx context.Context, owner client.Object, claims []
 			result.Unheld = append(result.Unheld, claim)
 		}
 		if object.Status.AddressRef.Name == "" {
-			pending = append(pending, pendingText(claim, object))
+			isFull := o.isExhausted(ctx, owner, claim, object)
+			result.Exhausted = result.Exhausted || isFull
+			pending = append(pending, pendingText(claim, object, isFull))
 			continue
 		}
 		address, err := network.NewAddress(claim, given.Spec.Address, ptr.Deref(given.Spec.Prefix, 0), given.Spec.Gateway)
@@ -79,10 +81,14 @@ func isUnheld(object, owner client.Object) bool {
 }
 
 // pendingText says what a claim waits for, in the IPAM provider's words where it has some.
-func pendingText(claim network.Claim, object *ipamv1.IPAddressClaim) string {
+func pendingText(claim network.Claim, object *ipamv1.IPAddressClaim, isFull bool) string {
 	text := fmt.Sprintf("IPAddressClaim %s has no address from %s %s yet", claim.Name, claim.Pool.Kind, claim.Pool.Name)
-	if ready := conditions.Get(object, clusterv1.ReadyCondition); ready != nil && ready.Message != "" {
+	ready := conditions.Get(object, clusterv1.ReadyCondition)
+	switch {
+	case ready != nil && ready.Message != "":
 		return fmt.Sprintf("%s: %s: %s", text, ready.Reason, ready.Message)
+	case isFull:
+		return text + ": the pool has no free address: add addresses to it, or delete machines that have some of it"
 	}
 	return text + ": does the pool exist, and has it a free address?"
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
@@ -81,4 +83,36 @@ func isPoolOf(pool client.Object, owner *v1beta1.ProxmoxCluster) bool {
 	}
 	label, labelled := pool.GetLabels()[clusterv1.ClusterNameLabel]
 	return labelled && label == owner.Labels[clusterv1.ClusterNameLabel]
+}
+
+// isExhausted reports whether a claim waits for a pool that has no free address. IPAM providers say so in the claim; the
+// in-cluster one says nothing there, but counts the addresses of its pools.
+func (o *Observer) isExhausted(ctx context.Context, owner client.Object, claim network.Claim, object *ipamv1.IPAddressClaim) bool {
+	if !owner.GetDeletionTimestamp().IsZero() {
+		return false
+	}
+	if ready := conditions.Get(object, clusterv1.ReadyCondition); ready != nil {
+		return ready.Status == metav1.ConditionFalse && ready.Reason == ipamv1.IPAddressClaimReadyPoolExhaustedReason
+	}
+	pool := &unstructured.Unstructured{}
+	pool.SetGroupVersionKind(PoolKind().GroupVersion().WithKind(claim.Pool.Kind))
+	key := client.ObjectKey{Namespace: owner.GetNamespace(), Name: claim.Pool.Name}
+	switch {
+	case claim.Pool.APIGroup != PoolKind().Group:
+		return false
+	case claim.Pool.Kind == "GlobalInClusterIPPool":
+		key.Namespace = ""
+	case claim.Pool.Kind != PoolKind().Kind:
+		return false
+	}
+	if err := o.Live.Get(ctx, key, pool); err != nil {
+		return false // that it is not there, or may not be seen, is not that it is full
+	}
+	free, isCounted, err := unstructured.NestedInt64(pool.Object, "status", "ipAddresses", "free")
+	if err != nil || !isCounted || free > 0 {
+		return false
+	}
+	// The last address may be this claim's, which is not told of it yet.
+	given := client.ObjectKey{Namespace: owner.GetNamespace(), Name: claim.Name}
+	return apierrors.IsNotFound(o.Live.Get(ctx, given, &ipamv1.IPAddress{}))
 }

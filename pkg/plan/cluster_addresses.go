@@ -102,7 +102,7 @@ func claimEndpoint(c Cluster) Decision {
 	case !hasEndpoint && c.VirtualIP.Invalid != "":
 		return Stalled{Reason{InvalidAddress, c.VirtualIP.Invalid}}
 	case !hasEndpoint && c.VirtualIP.Pending != "":
-		return Wait{Reason: Reason{WaitingForAddresses, c.VirtualIP.Pending}, After: claimsAgain}
+		return Wait{Reason: c.VirtualIP.Wait(), After: claimsAgain}
 	}
 	return nil
 }

@@ -178,6 +178,8 @@ func waitsForEverything(w *walk, m *plan.Machine) {
 	case w.claims < 2:
 	case !seen(plan.WaitingForAddresses):
 		m.Addresses.Pending = "the pool is slow"
+	case !seen(plan.PoolExhausted):
+		m.Addresses.Pending, m.Addresses.Exhausted = "the pool is used up", true
 	case !seen(plan.HoldingAddresses):
 		m.Addresses.Unheld = network.Claims("worker-1", "cluster", w.spec.Network)
 	case !seen(plan.WaitingForCapacity):

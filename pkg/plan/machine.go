@@ -97,7 +97,7 @@ func claimAddresses(m Machine) Decision {
 	case m.Addresses.Invalid != "":
 		return Stalled{Reason{InvalidAddress, m.Addresses.Invalid}}
 	case m.Addresses.Pending != "":
-		return Wait{Reason: Reason{WaitingForAddresses, m.Addresses.Pending}, After: claimsAgain}
+		return Wait{Reason: m.Addresses.Wait(), After: claimsAgain}
 	}
 	return nil
 }

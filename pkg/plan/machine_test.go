@@ -213,6 +213,13 @@ func TestBeforeAMachineHasAPlace(t *testing.T) {
 			"wait 1m0s | WaitingForAddresses: IPAddressClaim worker-1-net0-ipv4 has no address",
 		},
 		{
+			"it waits for a pool that is used up",
+			machine(func(m *plan.Machine) {
+				m.Addresses.Pending, m.Addresses.Exhausted = "the pool has no free address", true
+			}),
+			"wait 1m0s | PoolExhausted: the pool has no free address",
+		},
+		{
 			"it holds the addresses that it was given", machine(func(m *plan.Machine) { m.Addresses.Unheld = claims }),
 			"do HoldAddresses | HoldingAddresses: holding the addresses",
 		},

@@ -91,6 +91,8 @@ type Addresses struct {
 	Absent []network.Claim
 	// Pending says what is waited for when a claim has no address yet; empty when all have one.
 	Pending string
+	// Exhausted says that a pool which is waited for has no free address.
+	Exhausted bool
 	// Invalid says what is wrong with an address that was given; empty when nothing is.
 	Invalid string
 	// Bound are the addresses, in the order of the claims.
@@ -106,6 +108,14 @@ type Addresses struct {
 	Unheld []network.Claim
 	// Remain says that claims or addresses of the machine still have our finalizer.
 	Remain bool
+}
+
+// Wait is why an address is waited for.
+func (a Addresses) Wait() Reason {
+	if a.Exhausted {
+		return Reason{PoolExhausted, a.Pending}
+	}
+	return Reason{WaitingForAddresses, a.Pending}
 }
 
 // Ready reports whether every claim has an address that is held.

@@ -5,6 +5,7 @@ const (
 	WaitingForCluster       = "WaitingForClusterInfrastructure"
 	WaitingForBootstrapData = "WaitingForBootstrapData"
 	WaitingForAddresses     = "WaitingForAddresses"
+	PoolExhausted           = "PoolExhausted"
 	WaitingForCapacity      = "WaitingForCapacity"
 	ClaimingAddresses       = "ClaimingAddresses"
 	HoldingAddresses        = "HoldingAddresses"

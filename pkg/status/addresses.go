@@ -33,7 +33,7 @@ func addressesReady(pass MachinePass) metav1.Condition {
 	case addresses.Invalid != "":
 		condition.Reason, condition.Message = plan.InvalidAddress, addresses.Invalid
 	case addresses.Pending != "":
-		condition.Message = addresses.Pending
+		condition.Reason, condition.Message = addresses.Wait().Code, addresses.Pending
 	case len(addresses.Absent) > 0:
 		condition.Message = "the addresses are not claimed yet"
 	case observed.Name == "" || len(addresses.Bound) < len(network.Claims(observed.Name, "", observed.Spec.Network)): // it ended before it looked

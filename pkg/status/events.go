@@ -228,7 +228,7 @@ func (p MachinePass) trouble() (plan.Reason, bool) {
 		return decision.Reason, decision.Reason.Code != plan.Drifted // that has an event of its own
 	case plan.Wait:
 		return decision.Reason, slices.Contains([]string{
-			plan.WaitingForCapacity, plan.VMIDRangeExhausted, plan.SecurityGroupMissing, plan.TaskFailedReason, plan.Locked,
+			plan.PoolExhausted, plan.WaitingForCapacity, plan.VMIDRangeExhausted, plan.SecurityGroupMissing, plan.TaskFailedReason, plan.Locked,
 			plan.Protected, plan.TemplateInUse, plan.HighAvailabilityFailed, plan.HostDown,
 			plan.HighAvailabilityInvalid, plan.HighAvailabilityIgnored,
 		}, decision.Reason.Code)

@@ -44,6 +44,7 @@ var (
 	farewell    = plan.Do{Action: plan.RemoveFinalizer{}, Reason: plan.Reason{Code: plan.Deleted, Message: "all is gone"}}
 	elsewhere   = plan.Do{Action: plan.Reserve{Reservation: v1beta1.Reservation{UUID: uuid, Region: "home", Node: "pve1", VMID: 102}}, Reason: plan.Reason{Code: plan.Placed, Message: "placed on pve1 of region home as VM 102"}}
 	noCapacity  = status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.WaitingForCapacity, "1 host refused")}
+	noAddress   = status.MachinePass{Observed: plan.Machine{Addresses: plan.Addresses{Pending: "no free address", Exhausted: true}}, Decision: wait(plan.PoolExhausted, "no free address")}
 	cloning     = status.MachinePass{Observed: sees(plan.VM{}), Decision: wait(plan.Cloning, "cloning the template")}
 	starting    = status.MachinePass{Observed: sees(stoppedVM), Decision: wait(plan.Starting, "starting the VM")}
 	movedAway   = status.MachinePass{Observed: sees(plan.VM{Presence: plan.PresenceOurs, Node: "pve2", Power: plan.PowerRunning}), Decision: done}
@@ -146,6 +147,8 @@ func TestWhatHappenedInAPassIsTold(t *testing.T) {
 		},
 		{"there is no room", proxmoxMachine(), cloning, noCapacity, []string{"Warning WaitingForCapacity: 1 host refused"}},
 		{"there is still no room", proxmoxMachine(), noCapacity, noCapacity, nil},
+		{"there is no free address", proxmoxMachine(), cloning, noAddress, []string{"Warning PoolExhausted: no free address"}},
+		{"there is still no free address", proxmoxMachine(), noAddress, noAddress, nil},
 		{"something is refused while the VM runs", proxmoxMachine(recorded), running, whileItRuns, []string{"Warning Forbidden: VM.Config.CDROM is missing"}},
 		{"something is still refused while the VM runs", proxmoxMachine(recorded), whileItRuns, whileItRuns, nil},
 		{

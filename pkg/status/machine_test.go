@@ -131,6 +131,16 @@ func TestTheConditionsOfAMachine(t *testing.T) {
 			},
 		},
 		{
+			"while its pool is known to be used up", proxmoxMachine(),
+			status.MachinePass{
+				Observed: plan.Machine{Addresses: plan.Addresses{Pending: "no free address", Exhausted: true}}, Decision: wait(plan.PoolExhausted, "no free address"),
+			},
+			[5]string{
+				"False NotReady: * AddressesReady: no free address\n* VirtualMachineReady: no free address",
+				"False PoolExhausted: no free address", "False PoolExhausted: no free address", seedStays, notDeleting,
+			},
+		},
+		{
 			"when its address is of no use", proxmoxMachine(),
 			status.MachinePass{
 				Observed: plan.Machine{Addresses: plan.Addresses{Invalid: "10.0.0.0 stands for the network"}},
