@@ -19,6 +19,7 @@ require (
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
 	sigs.k8s.io/cluster-api v1.14.2
 	sigs.k8s.io/cluster-api/api v1.14.2
+	sigs.k8s.io/cluster-api/capve-sandbox-runtimesdk v0.0.0-00010101000000-000000000000
 	sigs.k8s.io/cluster-api/test v1.14.0
 	sigs.k8s.io/controller-runtime v0.24.1
 	sigs.k8s.io/yaml v1.6.0
@@ -173,4 +174,7 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/capve/cluster-api-provider-proxmox => ../..
+replace (
+	github.com/capve/cluster-api-provider-proxmox => ../..
+	sigs.k8s.io/cluster-api/capve-sandbox-runtimesdk => ./runtimesdk
+)

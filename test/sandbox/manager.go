@@ -14,6 +14,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/capve/cluster-api-provider-proxmox/test/sandbox/internal/controlplane"
@@ -56,18 +58,44 @@ func (s *Sandbox) startManager(ctx context.Context) error {
 			return err
 		}
 		health := address(s.ports.managerHealth)
+		var env []string
+		if s.options.RequestLog != "" {
+			env = []string{"PVE_REQUEST_LOG=" + s.options.RequestLog}
+		}
 		started, err := s.startProcess(process.Command{
-			Name: "manager", Path: s.programs.manager, Args: []string{
+			Name: "manager", Path: s.programs.manager, Env: env, Args: []string{
 				"--kubeconfig=" + kubeconfig, "--leader-elect=false",
 				"--webhook-host=" + controlplane.Loopback, "--webhook-port=" + strconv.Itoa(s.ports.managerWebhooks),
 				"--webhook-cert-dir=" + certificates, "--health-addr=" + health,
 				"--diagnostics-address=" + address(s.ports.managerDiagnostics), "--insecure-diagnostics=true",
+				"--runtime-extension-port=" + strconv.Itoa(s.ports.managerExtension),
 			},
 		}, managerGrace)
 		if err != nil {
 			return err
 		}
 		return waitHealthy(ctx, started, health)
+	})
+}
+
+// registerExtension has Cluster API ask our manager whether it can update machines in place. What ships has a Service, and the
+// CA from cert-manager's Secret.
+func (s *Sandbox) registerExtension(ctx context.Context) error {
+	return s.print.Step("register our runtime extension", func(func(string)) error {
+		config := &runtimev1.ExtensionConfig{ObjectMeta: metav1.ObjectMeta{Name: "runtime-extension"}}
+		config.Spec.ClientConfig = runtimev1.ClientConfig{URL: "https://" + address(s.ports.managerExtension), CABundle: s.authority.PEM()}
+		if err := s.client.Create(ctx, config); err != nil {
+			return fmt.Errorf("create ExtensionConfig %s: %w", config.Name, err)
+		}
+		return waitFor(ctx, func(ctx context.Context) error {
+			if err := s.client.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
+				return err
+			}
+			if len(config.Status.Handlers) == 0 {
+				return fmt.Errorf("ExtensionConfig %s has no handlers yet: %v", config.Name, config.Status.Conditions)
+			}
+			return nil
+		})
 	})
 }
 

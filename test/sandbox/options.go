@@ -20,6 +20,9 @@ type Options struct {
 	PVEVersion pvesim.Version
 	// Speed divides the simulator's delays: 1, the default, is like a real host.
 	Speed float64
+	// RequestLog is the file to which our manager writes every request that it sends to Proxmox VE, secrets masked; empty means that
+	// of PVE_REQUEST_LOG, or none.
+	RequestLog string
 }
 
 // RemotePVE is a real Proxmox VE cluster.

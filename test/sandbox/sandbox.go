@@ -53,7 +53,7 @@ type Sandbox struct {
 
 // ports are the loopback ports that cannot be left to the listener's choice.
 type ports struct {
-	capiWebhooks, managerWebhooks, managerHealth, managerDiagnostics, ipamHealth int
+	capiWebhooks, managerWebhooks, managerHealth, managerDiagnostics, ipamHealth, managerExtension int
 }
 
 // programs are the paths of what the sandbox runs.
@@ -70,7 +70,7 @@ func Start(ctx context.Context, options Options) (*Sandbox, error) {
 	}
 	for _, step := range []func(context.Context) error{
 		s.makeDirectory, s.build, s.startControlPlane, s.installProviders, s.startControllers,
-		s.startIPAM, s.startProxmox, s.startManager,
+		s.startIPAM, s.startProxmox, s.startManager, s.registerExtension,
 	} {
 		if err := step(ctx); err != nil {
 			s.Stop()
@@ -132,11 +132,11 @@ func (s *Sandbox) makeDirectory(context.Context) (err error) {
 	if s.authority, err = pki.NewAuthority("capve-sandbox-webhooks"); err != nil {
 		return err
 	}
-	free, err := controlplane.FreePorts(5)
+	free, err := controlplane.FreePorts(6)
 	if err != nil {
 		return err
 	}
-	s.ports = ports{free[0], free[1], free[2], free[3], free[4]}
+	s.ports = ports{free[0], free[1], free[2], free[3], free[4], free[5]}
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	runtimesdk "sigs.k8s.io/cluster-api/capve-sandbox-runtimesdk"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/util/index"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -85,7 +86,14 @@ func New(ctx context.Context, rest *rest.Config, options Options) (*Controllers,
 	if err != nil {
 		return nil, err
 	}
-	setup := setup{manager: mgr, secrets: secrets, clusters: clusters, options: controller.Options{MaxConcurrentReconciles: concurrency}}
+	extensions, err := runtimesdk.NewClient(ctx, mgr.GetClient())
+	if err != nil {
+		return nil, err
+	}
+	setup := setup{
+		manager: mgr, secrets: secrets, clusters: clusters, extensions: extensions,
+		options: controller.Options{MaxConcurrentReconciles: concurrency},
+	}
 	if err := setup.reconcilers(ctx); err != nil {
 		return nil, err
 	}

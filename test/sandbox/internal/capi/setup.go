@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-api/core/reconcilers/clusterclass"
 	"sigs.k8s.io/cluster-api/core/reconcilers/clusterresourceset"
 	"sigs.k8s.io/cluster-api/core/reconcilers/clusterresourcesetbinding"
+	"sigs.k8s.io/cluster-api/core/reconcilers/extensionconfig"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machine"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machinedeployment"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machinehealthcheck"
@@ -30,6 +31,7 @@ import (
 	topologymachineset "sigs.k8s.io/cluster-api/core/reconcilers/topology/machineset"
 	coreadmission "sigs.k8s.io/cluster-api/core/webhooks/admission"
 	coreconversion "sigs.k8s.io/cluster-api/core/webhooks/conversion"
+	runtimeclient "sigs.k8s.io/cluster-api/exp/runtime/client"
 	"sigs.k8s.io/cluster-api/feature"
 	"sigs.k8s.io/cluster-api/util/contract"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -40,9 +42,10 @@ import (
 )
 
 // enableFeatures sets Cluster API's feature gates, which belong to the process, the same for every sandbox in it:
-// ClusterClass is on, MachinePool is off because our provider has no machine pools.
+// ClusterClass is on, and so are the runtime extensions and the updates in place, which our provider offers; MachinePool is off
+// because it has no machine pools.
 func enableFeatures() error {
-	if err := feature.MutableGates.Set("ClusterTopology=true,MachinePool=false"); err != nil {
+	if err := feature.MutableGates.Set("ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true,MachinePool=false"); err != nil {
 		return fmt.Errorf("set Cluster API's feature gates: %w", err)
 	}
 	return nil
@@ -50,10 +53,11 @@ func enableFeatures() error {
 
 // setup is what every controller and webhook is set up with.
 type setup struct {
-	manager  manager.Manager
-	secrets  client.Client
-	clusters clustercache.ClusterCache
-	options  controller.Options
+	manager    manager.Manager
+	secrets    client.Client
+	clusters   clustercache.ClusterCache
+	extensions runtimeclient.Client
+	options    controller.Options
 }
 
 // controllerSetup is the method that all of Cluster API's reconcilers have.
@@ -70,9 +74,11 @@ func (s setup) reconcilers(ctx context.Context) error {
 	c, live := s.manager.GetClient(), s.manager.GetAPIReader()
 	for _, reconciler := range append(s.topology(),
 		&cluster.Reconciler{Client: c, APIReader: live, ClusterCache: s.clusters, RemoteConnectionGracePeriod: remoteConnectionGrace},
-		&machine.Reconciler{Client: c, APIReader: live, ClusterCache: s.clusters, RemoteConditionsGracePeriod: remoteConditionsGrace},
+		&machine.Reconciler{
+			Client: c, APIReader: live, ClusterCache: s.clusters, RuntimeClient: s.extensions, RemoteConditionsGracePeriod: remoteConditionsGrace,
+		},
 		&machineset.Reconciler{Client: c, APIReader: live, ClusterCache: s.clusters, PreflightChecks: preflightChecks()},
-		&machinedeployment.Reconciler{Client: c, APIReader: live},
+		&machinedeployment.Reconciler{Client: c, APIReader: live, RuntimeClient: s.extensions},
 		&machinehealthcheck.Reconciler{Client: c, ClusterCache: s.clusters},
 		&clusterresourcesetbinding.Reconciler{Client: c},
 		&kubeadmconfig.Reconciler{
@@ -86,15 +92,15 @@ func (s setup) reconcilers(ctx context.Context) error {
 	if err := s.controlPlane(ctx); err != nil {
 		return err
 	}
-	return s.resourceSets(ctx)
+	return s.withSecrets(ctx)
 }
 
 // topology are the reconcilers of ClusterClass.
 func (s setup) topology() []controllerSetup {
 	c, live := s.manager.GetClient(), s.manager.GetAPIReader()
 	return []controllerSetup{
-		&clusterclass.Reconciler{Client: c},
-		&topologycluster.Reconciler{Client: c, APIReader: live, ClusterCache: s.clusters},
+		&clusterclass.Reconciler{Client: c, RuntimeClient: s.extensions},
+		&topologycluster.Reconciler{Client: c, APIReader: live, RuntimeClient: s.extensions, ClusterCache: s.clusters},
 		&topologymachinedeployment.Reconciler{Client: c, APIReader: live},
 		&topologymachineset.Reconciler{Client: c, APIReader: live},
 	}
@@ -112,6 +118,7 @@ func (s setup) controlPlane(ctx context.Context) error {
 		EtcdDialTimeout:             remoteTimeout,
 		EtcdCallTimeout:             etcd.DefaultCallTimeout,
 		EtcdLogger:                  zap.NewNop(),
+		RuntimeClient:               s.extensions,
 		RemoteConditionsGracePeriod: remoteConditionsGrace,
 	}).SetupWithManager(ctx, s.manager, options); err != nil {
 		return fmt.Errorf("set up KubeadmControlPlane: %w", err)
@@ -119,8 +126,9 @@ func (s setup) controlPlane(ctx context.Context) error {
 	return nil
 }
 
-// resourceSets sets up ClusterResourceSet, which wants a cache of the metadata of all Secrets.
-func (s setup) resourceSets(ctx context.Context) error {
+// withSecrets sets up the controllers of ClusterResourceSets and ExtensionConfigs, which want a cache of the metadata of all
+// Secrets.
+func (s setup) withSecrets(ctx context.Context) error {
 	secrets, err := cache.New(s.manager.GetConfig(), cache.Options{
 		Scheme:     s.manager.GetScheme(),
 		Mapper:     s.manager.GetRESTMapper(),
@@ -135,6 +143,11 @@ func (s setup) resourceSets(ctx context.Context) error {
 	if err := (&clusterresourceset.Reconciler{Client: s.manager.GetClient(), ClusterCache: s.clusters}).
 		SetupWithManager(ctx, s.manager, s.options, secrets); err != nil {
 		return fmt.Errorf("set up ClusterResourceSet: %w", err)
+	}
+	if err := (&extensionconfig.Reconciler{
+		Client: s.manager.GetClient(), APIReader: s.manager.GetAPIReader(), RuntimeClient: s.extensions, PartialSecretCache: secrets,
+	}).SetupWithManager(ctx, s.manager, s.options); err != nil {
+		return fmt.Errorf("set up ExtensionConfig: %w", err)
 	}
 	return nil
 }
