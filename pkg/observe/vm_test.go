@@ -83,6 +83,7 @@ func TestAVMThatWasDestroyedIsNotAskedForItsConfig(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now},
 		Spec:       v1beta1.ProxmoxMachineSpec{Reservation: v1beta1.Reservation{UUID: string(someVM), VMID: 101, Node: "pve1"}},
 	}
+	shown := []map[string]any{guest(101, "pve1", "worker-1", "", 0)}
 	ours := map[string]any{"smbios1": "uuid=" + string(someVM), "description": vmconfig.Marker(someVM), "digest": "d"}
 	for _, c := range []struct {
 		name     string
@@ -93,16 +94,10 @@ func TestAVMThatWasDestroyedIsNotAskedForItsConfig(t *testing.T) {
 		requests int32
 	}{
 		{"destroyed", plan.Task{Type: "qmdestroy", State: plan.TaskSucceeded}, nil, answers{next: "101"}, plan.PresenceAbsent, 1},
-		{
-			"and shown all the same", plan.Task{Type: "qmdestroy", State: plan.TaskSucceeded}, []map[string]any{guest(101, "pve1", "worker-1", "", 0)},
-			answers{next: "101"}, plan.PresenceAbsent, 1,
-		},
+		{"and shown all the same", plan.Task{Type: "qmdestroy", State: plan.TaskSucceeded}, shown, answers{next: "101"}, plan.PresenceAbsent, 1},
 		{"its seed deleted", plan.Task{Type: "imgdel", State: plan.TaskSucceeded}, nil, answers{next: "101"}, plan.PresenceAbsent, 1},
 		{"not destroyed", plan.Task{Type: "qmdestroy", State: plan.TaskFailed}, nil, answers{config: ours}, plan.PresenceOurs, 2},
-		{
-			"its seed deleted as it ran", plan.Task{Type: "imgdel", State: plan.TaskSucceeded}, []map[string]any{guest(101, "pve1", "worker-1", "", 0)},
-			answers{config: ours}, plan.PresenceOurs, 2,
-		},
+		{"its seed deleted as it ran", plan.Task{Type: "imgdel", State: plan.TaskSucceeded}, shown, answers{config: ours}, plan.PresenceOurs, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.given["/nodes/pve1/qemu/101/status/current"] = map[string]any{"status": "stopped"}
