@@ -61,7 +61,7 @@ func (m *everything) checkSame() {
 	must(m.t, err)
 	var workers []sandbox.Machine
 	for _, machine := range machines {
-		if !machine.ControlPlane {
+		if m.isOne(machine) {
 			workers = append(workers, machine)
 		}
 	}

@@ -31,7 +31,7 @@ func wantedConfig() map[string]string {
 		"scsi0": disk + `\.qcow2,size=25G,cache=directsync,aio=native,discard=on,ssd=1,iothread=1,backup=0,replicate=0,serial=root,` +
 			`mbps_rd=200,mbps_rd_max=400,mbps_wr=100,mbps_wr_max=200,iops_rd=2000,iops_rd_max=4000,iops_wr=1000,iops_wr_max=2000`,
 		"scsi1": disk + `\.qcow2,size=10G,cache=directsync,aio=threads,discard=on,ssd=1,iothread=1,backup=0,replicate=0,serial=etcd,` +
-			`mbps_rd=100,iops_wr=500`,
+			`mbps_rd=100,mbps_rd_max=150,mbps_wr=50,mbps_wr_max=75,iops_rd=1000,iops_rd_max=1500,iops_wr=500,iops_wr_max=750`,
 		"virtio0": disk + `\.raw,size=5G,ro=1,serial=data`,
 		"sata1":   disk + `\.raw,size=1G,cache=writeback,serial=scratch`,
 		"scsi30":  `none,media=cdrom`,
@@ -42,5 +42,20 @@ func wantedConfig() map[string]string {
 		"net3": `e1000=[0-9A-F]{2}` + mac + `{5},bridge=vmbr1,firewall=0,link_down=1`,
 		// Words of Proxmox VE's own.
 		"keyboard": `de`, "localtime": `1`,
+	}
+}
+
+// wantedOfSecond are the keys of the VM made from a snapshot that the others do not have: as in wantedConfig.
+func wantedOfSecond() map[string]string {
+	return map[string]string{
+		"scsi0": `shared:VMID/vm-VMID-disk-\d+\.qcow2,size=10G`, "hostpci0": `mapping=vgpu,mdev=nvidia-63,x-vga=1`, "vga": `none`,
+		"net0": `virtio=BC:24:11:0E:0E:01,bridge=vmbr0`, "smbios1": `uuid=IDENTITY`, "balloon": `2048`,
+	}
+}
+
+// wantedOfThird are those of the VM made from an image.
+func wantedOfThird() map[string]string {
+	return map[string]string{
+		"virtio0": `shared:VMID/vm-VMID-disk-\d+\.raw,size=10G,ro=0`, "boot": `order=virtio0.*`, "smbios1": `uuid=IDENTITY`, "agent": `1`,
 	}
 }
