@@ -8,13 +8,15 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 )
 
-// changeSpec changes what a machine is to be in a way that its VM can follow, at any moment, also while it is made.
+// changeSpec changes what a machine is to be, at any moment, also while it is made.
 func (s *simulation) changeSpec() {
-	living := s.living()
-	if len(living) == 0 {
-		return
+	if living := s.living(); len(living) > 0 {
+		s.change(living[s.random.IntN(len(living))])
 	}
-	m := living[s.random.IntN(len(living))]
+}
+
+// change changes one to three things of a machine in a way that its VM can follow.
+func (s *simulation) change(m *machine) {
 	object, found := find[*v1beta1.ProxmoxMachine](s.api, m.name)
 	if !found {
 		return
@@ -29,20 +31,38 @@ func (s *simulation) changeSpec() {
 		{"firewall", s.changeFirewall},
 		{"firewall", s.changeFirewall},
 		{"highAvailability", s.changeHA},
+		{"highAvailability", s.changeHA},
 		{"disks.boot.sizeGiB", s.growBoot},
 		{"disks.additional", s.growOrAdd},
 		{"network.devices", s.changeDevice},
 		{"options.onBoot", func(spec *v1beta1.ProxmoxMachineSpec) { spec.Options.OnBoot = ptr.To(s.oneIn(2)) }},
 		{"driftPolicy", func(spec *v1beta1.ProxmoxMachineSpec) { spec.DriftPolicy = s.drawPolicy() }},
 	}
-	change := changes[s.random.IntN(len(changes))]
 	before := object.Spec.DeepCopy()
-	change.make(&object.Spec)
-	s.figures.changes[change.name]++
-	s.trace.add("user", "changes %s of %s", change.name, m.name)
+	for range 1 + s.random.IntN(3) {
+		change := changes[s.random.IntN(len(changes))]
+		change.make(&object.Spec)
+		s.figures.changes[change.name]++
+		s.trace.add("user", "changes %s of %s", change.name, m.name)
+	}
 	m.noted(before, &object.Spec)
 	s.trouble()
 	s.must(s.api.update(object))
+}
+
+// changeInPeace has the specs of machines, or their VMs, changed once nothing goes wrong any more.
+func (s *simulation) changeInPeace() {
+	for _, g := range s.guests() {
+		vm, there := s.world.VM(g.vm.VMID)
+		switch s.random.IntN(3) {
+		case 0:
+			s.change(g.machine)
+		case 1:
+			if there {
+				s.edit(vm)
+			}
+		}
+	}
 }
 
 // noted remembers what a spec says that it did not say before.

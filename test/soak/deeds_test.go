@@ -31,7 +31,7 @@ func (s *simulation) wishes() []deed {
 		{"roll out", 2, s.rollOut},
 		{"switch off or on", 3, s.turn},
 		{"change the cluster", 2, s.changeCluster},
-		{"change the spec", 14, s.changeSpec},
+		{"change the spec", 16, s.changeSpec},
 	}
 }
 

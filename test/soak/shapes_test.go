@@ -83,7 +83,7 @@ func (s *simulation) drawExtras(spec *v1beta1.ProxmoxMachineSpec) {
 	if s.oneIn(3) {
 		s.changeFirewall(spec)
 	}
-	if s.oneIn(5) {
+	if s.oneIn(3) {
 		share(spec)
 		s.changeHA(spec)
 	}
@@ -193,7 +193,7 @@ func (s *simulation) changeFirewall(spec *v1beta1.ProxmoxMachineSpec) {
 		LogLevelIn: []v1beta1.FirewallLogLevel{"", "info", "nolog"}[s.random.IntN(3)],
 	}
 	if s.oneIn(2) {
-		f.IPFilter = perhaps()
+		f.IPFilter = ptr.To(true)
 	}
 	for _, name := range s.some("web", "db", "mon") {
 		group := v1beta1.SecurityGroup{Name: name}
@@ -210,8 +210,9 @@ func (s *simulation) changeFirewall(spec *v1beta1.ProxmoxMachineSpec) {
 
 // changeHA draws other high availability, or none, for a VM that can be started on another host.
 func (s *simulation) changeHA(spec *v1beta1.ProxmoxMachineSpec) {
+	isOn := spec.HighAvailability.Enabled != nil && *spec.HighAvailability.Enabled
 	spec.HighAvailability = v1beta1.HighAvailability{}
-	if !s.isShared(*spec) || s.oneIn(4) {
+	if !s.isShared(*spec) || isOn && s.oneIn(2) {
 		return
 	}
 	ha := v1beta1.HighAvailability{Enabled: ptr.To(!s.oneIn(6))}

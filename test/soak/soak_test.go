@@ -92,7 +92,7 @@ func play(t *testing.T, seed uint64) *simulation {
 	return run
 }
 
-// live is a run: trouble, calm, and the end of everything.
+// live is a run: trouble, calm, changes in peace, and the end of everything.
 func (s *simulation) live() {
 	s.startManager()
 	s.soonSync()
@@ -107,6 +107,8 @@ func (s *simulation) live() {
 	s.run(time.Now().Add(s.upTo(time.Minute)))
 	s.calmDown()
 	s.quiesce("with the machines that are wanted")
+	s.changeInPeace()
+	s.quiesce("after they were changed in peace")
 	for _, m := range s.living() {
 		m.deleted = true
 	}

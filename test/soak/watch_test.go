@@ -88,7 +88,13 @@ func (s *simulation) vmsOf(m *machine) []pvesim.VM {
 // watchIdentities checks that no two VMs carry one identity, and notes whose VM has vanished.
 func (s *simulation) watchIdentities() {
 	count := map[*machine]int{}
-	for _, vm := range s.world.VMs() {
+	vms := s.world.VMs()
+	for id := range s.walls {
+		if !slices.ContainsFunc(vms, func(vm pvesim.VM) bool { return vm.VMID == id }) {
+			delete(s.walls, id)
+		}
+	}
+	for _, vm := range vms {
 		if owner := s.ownerOf(vm); owner != nil {
 			count[owner]++
 		}

@@ -115,6 +115,10 @@ var patterns = []struct {
 }{
 	{regexp.MustCompile(`^/nodes/[^/]+`), "/nodes/{node}"},
 	{regexp.MustCompile(`/qemu/\d+`), "/qemu/{vmid}"},
+	{regexp.MustCompile(`/rules/[^/]+`), "/rules/{rule}"},
+	{regexp.MustCompile(`/ipset/[^/]+`), "/ipset/{name}"},
+	{regexp.MustCompile(`(/ipset/[^/]+)/.+`), "$1/{cidr}"},
+	{regexp.MustCompile(`/vm:\d+`), "/{sid}"},
 	{regexp.MustCompile(`/tasks/.*`), "/tasks/{upid}/status"},
 	{regexp.MustCompile(`/storage/[^/]+`), "/storage/{storage}"},
 	{regexp.MustCompile(`/content/.*`), "/content/{volume}"},
