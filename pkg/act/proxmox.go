@@ -23,15 +23,9 @@ func request(ctx context.Context, cluster *pve.Cluster, action plan.Action) (Out
 	case plan.UploadSeed:
 		return uploadSeed(ctx, cluster, action)
 	case plan.Configure:
-		if action.Change.Allocates() {
-			return started(cluster.UpdateConfigInTask(ctx, configUpdate(action.VM, action.Change, action.Digest)))
-		}
-		return Outcome{}, configure(ctx, cluster, action.VM, action.Change, action.Digest)
+		return configure(ctx, cluster, action.VM, action.Change, action.Digest)
 	case plan.Reconfigure:
-		if action.Change.Allocates() {
-			return started(cluster.UpdateConfigInTask(ctx, configUpdate(action.VM, action.Change, action.Digest)))
-		}
-		return Outcome{}, configure(ctx, cluster, action.VM, action.Change, action.Digest)
+		return configure(ctx, cluster, action.VM, action.Change, action.Digest)
 	case plan.Resize:
 		return started(cluster.ResizeDisk(ctx, pve.ResizeRequest{VM: ref(action.VM), Disk: action.Disk, Size: action.Size, Digest: action.Digest}))
 	case plan.MovePool:
@@ -43,7 +37,7 @@ func request(ctx context.Context, cluster *pve.Cluster, action plan.Action) (Out
 	case plan.Start:
 		return started(cluster.StartVM(ctx, ref(action.VM)))
 	case plan.EjectSeed:
-		return Outcome{}, configure(ctx, cluster, action.VM, action.Change, action.Digest)
+		return configure(ctx, cluster, action.VM, action.Change, action.Digest)
 	case plan.DeleteSeed:
 		return deleteSeed(ctx, cluster, action)
 	case plan.Shutdown:
@@ -90,12 +84,12 @@ func uploadSeed(ctx context.Context, cluster *pve.Cluster, action plan.UploadSee
 
 // configure changes the config that the plan was made from: the digest refuses any other, so that the identity which was
 // read in it still holds.
-func configure(ctx context.Context, cluster *pve.Cluster, vm plan.VirtualMachine, change vmconfig.Change, digest proxmox.Digest) error {
-	return cluster.UpdateConfig(ctx, configUpdate(vm, change, digest))
-}
-
-func configUpdate(vm plan.VirtualMachine, change vmconfig.Change, digest proxmox.Digest) pve.ConfigUpdate {
-	return pve.ConfigUpdate{VM: ref(vm), Set: change.Set, Delete: change.Delete, Digest: digest}
+func configure(ctx context.Context, cluster *pve.Cluster, vm plan.VirtualMachine, change vmconfig.Change, digest proxmox.Digest) (Outcome, error) {
+	update := pve.ConfigUpdate{VM: ref(vm), Set: change.Set, Delete: change.Delete, Digest: digest}
+	if change.Allocates() {
+		return started(cluster.UpdateConfigInTask(ctx, update))
+	}
+	return Outcome{}, cluster.UpdateConfig(ctx, update)
 }
 
 func deleteSeed(ctx context.Context, cluster *pve.Cluster, action plan.DeleteSeed) (Outcome, error) {

@@ -28,44 +28,73 @@ func (o *Observer) addresses(ctx context.Context, owner client.Object, claims []
 		reader = o.Live // a claim that was just made, and that the cache does not show yet, would stay for ever
 	}
 	for _, claim := range claims {
-		object := &ipamv1.IPAddressClaim{}
-		key := client.ObjectKey{Namespace: owner.GetNamespace(), Name: claim.Name}
-		claimErr := reader.Get(ctx, key, object)
-		if client.IgnoreNotFound(claimErr) != nil {
-			return result, fmt.Errorf("get IPAddressClaim %s: %w", claim.Name, claimErr)
+		found, err := readClaim(ctx, reader, owner.GetNamespace(), claim)
+		if err != nil {
+			return result, err
 		}
-		key.Name = cmp.Or(object.Status.AddressRef.Name, claim.Name)
-		given := &ipamv1.IPAddress{}
-		givenErr := reader.Get(ctx, key, given)
-		if client.IgnoreNotFound(givenErr) != nil {
-			return result, fmt.Errorf("get IPAddress %s: %w", key.Name, givenErr)
-		}
-		result.Remain = result.Remain || held(object) || held(given)
-		if claimErr != nil {
+		result.Remain = result.Remain || held(found.object) || held(found.given)
+		if !found.isThere {
 			result.Absent = append(result.Absent, claim)
 			continue
 		}
-		if isUnheld(object, owner) || givenErr == nil && isUnheld(given, nil) {
+		if isUnheld(found.object, owner) || found.isGiven && isUnheld(found.given, nil) {
 			result.Unheld = append(result.Unheld, claim)
 		}
-		if object.Status.AddressRef.Name == "" {
-			isFull := o.isExhausted(ctx, owner, claim, object)
-			result.Exhausted = result.Exhausted || isFull
-			pending = append(pending, pendingText(claim, object, isFull))
+		isFull := found.isUnbound() && o.isExhausted(ctx, owner, claim, found.object)
+		result.Exhausted = result.Exhausted || isFull
+		if waits := found.pending(isFull); waits != "" {
+			pending = append(pending, waits)
 			continue
 		}
-		address, err := network.NewAddress(claim, given.Spec.Address, ptr.Deref(given.Spec.Prefix, 0), given.Spec.Gateway)
-		switch {
-		case givenErr != nil:
-			pending = append(pending, fmt.Sprintf("IPAddress %s of claim %s is not there yet", key.Name, claim.Name))
-		case err != nil:
+		address, err := network.NewAddress(claim, found.given.Spec.Address, ptr.Deref(found.given.Spec.Prefix, 0), found.given.Spec.Gateway)
+		if err != nil {
 			invalid = append(invalid, err.Error())
-		default:
-			result.Bound = append(result.Bound, address)
+			continue
 		}
+		result.Bound = append(result.Bound, address)
 	}
 	result.Pending, result.Invalid = strings.Join(pending, "; "), strings.Join(invalid, "; ")
 	return result, nil
+}
+
+// claimed is a claim with the address that it was given. What is not there has no content.
+type claimed struct {
+	claim            network.Claim
+	object           *ipamv1.IPAddressClaim
+	given            *ipamv1.IPAddress
+	isThere, isGiven bool
+}
+
+// readClaim reads a claim and its address; without the claim, the address that would have its name.
+func readClaim(ctx context.Context, reader client.Reader, namespace string, claim network.Claim) (claimed, error) {
+	found := claimed{claim: claim, object: &ipamv1.IPAddressClaim{}, given: &ipamv1.IPAddress{}}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: claim.Name}, found.object)
+	if client.IgnoreNotFound(err) != nil {
+		return found, fmt.Errorf("get IPAddressClaim %s: %w", claim.Name, err)
+	}
+	found.isThere = err == nil
+	err = reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: found.addressName()}, found.given)
+	if client.IgnoreNotFound(err) != nil {
+		return found, fmt.Errorf("get IPAddress %s: %w", found.addressName(), err)
+	}
+	found.isGiven = err == nil
+	return found, nil
+}
+
+func (c claimed) addressName() string { return cmp.Or(c.object.Status.AddressRef.Name, c.claim.Name) }
+
+// isUnbound reports whether the claim has no address yet.
+func (c claimed) isUnbound() bool { return c.object.Status.AddressRef.Name == "" }
+
+// pending says what the claim, of a pool that may be full, waits for; empty for nothing.
+func (c claimed) pending(isFull bool) string {
+	switch {
+	case c.isUnbound():
+		return pendingText(c.claim, c.object, isFull)
+	case !c.isGiven:
+		return fmt.Sprintf("IPAddress %s of claim %s is not there yet", c.addressName(), c.claim.Name)
+	}
+	return ""
 }
 
 func held(object client.Object) bool {

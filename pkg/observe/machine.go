@@ -122,32 +122,7 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 		machine.Remarks = append(machine.Remarks, remark)
 	}
 	if err == nil {
-		err = refused(cluster, machine)
-	}
-	if err == nil {
-		o.Waker.watch(cluster, proxmox.VMID(machine.Spec.Reservation.VMID), subject.Key())
-		machine.SeedNode, machine.SeedHost = seedHost(cluster.Inventory.Snapshot(), machine.Spec.Reservation)
-		machine.Task, err = o.task(cluster, subject)
-		machine.Grown = o.Memory.grown(subject.uuid())
-	}
-	if err == nil {
-		machine.VM, err = o.vm(ctx, cluster, subject, machine.Task)
-	}
-	if err == nil {
-		err = o.believed(ctx, cluster, subject, machine.VM)
-	}
-	if err == nil {
-		o.askGuest(ctx, cluster, subject, machine)
-		err = o.addSeed(ctx, cluster, subject, machine)
-	}
-	if err == nil {
-		err = o.addSettings(ctx, cluster, subject, machine)
-	}
-	if err == nil {
-		err = o.addCloning(ctx, cluster, subject, machine)
-	}
-	if err == nil {
-		err = o.addEquipment(ctx, cluster, subject, machine)
+		err = addAll(ctx, cluster, subject, machine, o.addTask, o.addPresence, o.addSeed, o.addSettings, o.addCloning, o.addEquipment)
 	}
 	if reason, unavailable := Unavailable(err); unavailable {
 		machine.VM, machine.Task, machine.RegionDown = plan.VM{Presence: plan.PresenceUnknown, Why: reason}, plan.Task{}, true
@@ -159,19 +134,49 @@ func (o *Observer) addVM(ctx context.Context, subject MachineSubject, machine *p
 	return o.addCandidates(ctx, subject, machine) // another VMID is needed
 }
 
+// addAll adds one thing after the other, each with a view to those before it.
+func addAll(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine, things ...addition) error {
+	for _, add := range things {
+		if err := add(ctx, cluster, subject, machine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addition adds something that Proxmox VE says.
+type addition func(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) error
+
+// addTask adds the task that was started last and what tasks have led to, once the region accepts the credentials.
+func (o *Observer) addTask(_ context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) (err error) {
+	if err := refused(cluster, machine); err != nil {
+		return err
+	}
+	o.Waker.watch(cluster, proxmox.VMID(machine.Spec.Reservation.VMID), subject.Key())
+	machine.SeedNode, machine.SeedHost = seedHost(cluster.Inventory.Snapshot(), machine.Spec.Reservation)
+	machine.Task, err = o.task(cluster, subject)
+	machine.Grown = o.Memory.grown(subject.uuid()) // by that task, too
+	return err
+}
+
+// addPresence adds the VM itself, and what its guest says.
+func (o *Observer) addPresence(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) (err error) {
+	if machine.VM, err = o.vm(ctx, cluster, subject, machine.Task); err != nil {
+		return err
+	}
+	if err := o.believed(ctx, cluster, subject, machine.VM); err != nil {
+		return err
+	}
+	o.askGuest(ctx, cluster, subject, machine)
+	return nil
+}
+
 // addSettings adds how the VM is set up, and what is set up for it. While a task changes that, it tells nothing.
 func (o *Observer) addSettings(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) error {
 	if subject.isAltered(machine.Task) {
 		return nil
 	}
-	err := o.addFirewall(ctx, cluster, subject, machine)
-	if err == nil {
-		err = o.addHighAvailability(ctx, cluster, subject, machine)
-	}
-	if err == nil {
-		err = o.addUpkeep(ctx, cluster, subject, machine)
-	}
-	return err
+	return addAll(ctx, cluster, subject, machine, o.addFirewall, o.addHighAvailability, o.addUpkeep)
 }
 
 // refused returns the inventory's error when Proxmox VE does not accept the credentials, so that not every machine asks
@@ -208,6 +213,11 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 		cluster.Tracker.Follow(upid, pve.Owner(subject.Key()))
 		return task, nil
 	}
+	return o.withOutcome(subject, task, outcome)
+}
+
+// withOutcome adds what became of a task, and remembers what it tells of the VM.
+func (o *Observer) withOutcome(subject MachineSubject, task plan.Task, outcome pve.Outcome) (plan.Task, error) {
 	switch outcome.State {
 	case pve.Running:
 		if _, unavailable := Unavailable(outcome.Err); unavailable {
@@ -218,15 +228,15 @@ func (o *Observer) task(cluster *pve.Cluster, subject MachineSubject) (plan.Task
 			return plan.Task{}, nil // an earlier process may have uploaded another since and died before it wrote that down
 		}
 		task.State, task.Warnings = plan.TaskSucceeded, outcome.Warnings
-		o.Memory.taskEnded(subject.uuid(), upid)
+		o.Memory.taskEnded(subject.uuid(), task.UPID)
 	case pve.Unknown: // Proxmox VE has forgotten it: what it did is seen in the VM
 		return plan.Task{}, nil
 	case pve.Failed:
 		task.State, task.Failure = plan.TaskFailed, failureText(outcome.ExitStatus, outcome.Err)
 		if task.Makes() {
-			o.Memory.CloneFailed(subject.uuid(), o.Ledger.FailureOf(subject, upid, outcome.Err))
+			o.Memory.CloneFailed(subject.uuid(), o.Ledger.FailureOf(subject, task.UPID, outcome.Err))
 		}
-		task.RetryAfter = o.Memory.retryAfter(subject.uuid(), upid)
+		task.RetryAfter = o.Memory.retryAfter(subject.uuid(), task.UPID)
 	}
 	return task, nil
 }

@@ -123,18 +123,24 @@ func (c Cluster) UnknownNodes() Reason {
 			continue
 		}
 		for _, zone := range region.Zones {
-			for _, node := range zone.Nodes {
-				if !slices.Contains(c.Regions[i].Nodes, proxmox.NodeName(node)) {
-					messages = append(messages, fmt.Sprintf("spec.regions[%s].zones[%s].nodes: %s has no node %q (it has %s)",
-						region.Name, zone.Name, region.Name, node, nodeList(c.Regions[i].Nodes)))
-				}
-			}
+			messages = append(messages, unknownNodes(region, zone, c.Regions[i].Nodes)...)
 		}
 	}
 	if len(messages) == 0 {
 		return Reason{}
 	}
 	return Reason{v1beta1.UnknownNodeReason, strings.Join(messages, "; ")}
+}
+
+// unknownNodes says which nodes of a zone are not among those that its region has.
+func unknownNodes(region v1beta1.Region, zone v1beta1.Zone, nodes []proxmox.NodeName) (messages []string) {
+	for _, node := range zone.Nodes {
+		if !slices.Contains(nodes, proxmox.NodeName(node)) {
+			messages = append(messages, fmt.Sprintf("spec.regions[%s].zones[%s].nodes: %s has no node %q (it has %s)",
+				region.Name, zone.Name, region.Name, node, nodeList(nodes)))
+		}
+	}
+	return messages
 }
 
 func nodeList(nodes []proxmox.NodeName) string {
