@@ -15,7 +15,8 @@ import (
 func twoHosts(t *testing.T) pve.Snapshot {
 	t.Helper()
 	entries := []map[string]any{
-		{"type": "node", "node": "pve1", "status": "offline"}, {"type": "node", "node": "pve2", "status": "online"},
+		{"type": "node", "node": "pve1", "status": "offline"},
+		{"type": "node", "node": "pve2", "status": "online"},
 		{"type": "qemu", "node": "pve2", "vmid": 9000, "name": "ubuntu", "template": 1},
 		{"type": "qemu", "node": "pve1", "vmid": 9002, "name": "ubuntu", "template": 1},
 		{"type": "qemu", "node": "pve2", "vmid": 9003, "name": "ubuntu"},
