@@ -60,6 +60,8 @@ const (
 	PoolNotOursReason = "PoolNotOurs"
 	// PoolAppliedReason says that an InClusterIPPool was made, or changed, after spec.ipv4 or spec.ipv6.
 	PoolAppliedReason = "PoolApplied"
+	// EndpointInPoolReason says that the Cluster's control plane endpoint is among the addresses of spec.ipv4 or spec.ipv6.
+	EndpointInPoolReason = "EndpointInPool"
 	// NoIPAMProviderReason says that the in-cluster IPAM provider is not installed, which spec.ipv4 and spec.ipv6 need.
 	NoIPAMProviderReason = "NoIPAMProvider"
 	// MachinesRemainReason says that deletion waits for ProxmoxMachines to go.

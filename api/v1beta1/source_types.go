@@ -106,6 +106,7 @@ type ImageSource struct {
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]:[^\s,;]+$`
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[.]([oO][vV][aAfF])(/|$)')",message="an .ova or .ovf describes a whole VM and is no disk image: unpack it, and name the .vmdk that is in it"
 	Volume string `json:"volume,omitempty"`
 }
 

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -95,6 +98,27 @@ func (c claimed) pending(isFull bool) string {
 		return fmt.Sprintf("IPAddress %s of claim %s is not there yet", c.addressName(), c.claim.Name)
 	}
 	return ""
+}
+
+// refuseEndpoint refuses the host of the control plane endpoint as the address of a worker, whatever pool gave it: two would
+// answer to it.
+func refuseEndpoint(addresses *plan.Addresses, subject MachineSubject) {
+	if subject.Cluster == nil || subject.Machine == nil || util.IsControlPlaneMachine(subject.Machine) {
+		return
+	}
+	host, err := netip.ParseAddr(subject.Cluster.Spec.ControlPlaneEndpoint.Host)
+	if err != nil {
+		return // a DNS name
+	}
+	addresses.Bound = slices.DeleteFunc(addresses.Bound, func(a network.Address) bool {
+		if a.Prefix.Addr() != host.Unmap() {
+			return false
+		}
+		text := fmt.Sprintf("IPAddress %s: %s is the host of the spec.controlPlaneEndpoint of Cluster %s: exclude it from pool %s",
+			a.Claim.Name, host, subject.Cluster.Name, a.Claim.Pool.Name)
+		addresses.Invalid = strings.TrimPrefix(addresses.Invalid+"; "+text, "; ")
+		return true
+	})
 }
 
 func held(object client.Object) bool {

@@ -129,7 +129,7 @@ func (s *regionSight) storages(node proxmox.NodeName) []placement.Storage {
 	for _, storage := range s.snapshot.Storages(node) {
 		if storage.Available {
 			storages = append(storages, placement.Storage{
-				ID: storage.ID, Shared: storage.Shared, Images: storage.Holds("images"), ISO: storage.Holds("iso"),
+				ID: storage.ID, Shared: storage.Shared, Type: storage.PluginType, Images: storage.Holds("images"), ISO: storage.Holds("iso"),
 			})
 		}
 	}

@@ -28,6 +28,7 @@ func (o *Observer) Machine(ctx context.Context, subject MachineSubject) (plan.Ma
 	if machine.Addresses, err = o.addresses(ctx, subject.ProxmoxMachine, subject.Claims()); err != nil {
 		return machine, err
 	}
+	refuseEndpoint(&machine.Addresses, subject)
 	machine.Addresses.Unreported = untold(subject, machine)
 	if machine.Bootstrap, err = o.bootstrap(ctx, subject); err != nil {
 		return machine, err

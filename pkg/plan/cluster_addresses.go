@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
@@ -40,6 +41,9 @@ func (c Cluster) wantedPool(family network.Family) (v1beta1.AddressPool, bool) {
 
 // makePools makes the pools before all else: it depends on nothing, and machines claim from them.
 func makePools(c Cluster) Decision {
+	if conflict := c.endpointConflict(); conflict.Code != "" {
+		return Wait{Reason: conflict}
+	}
 	for _, family := range []network.Family{network.IPv4, network.IPv6} {
 		wanted, asked := c.wantedPool(family)
 		found := c.Pools[family]
@@ -59,6 +63,25 @@ func isSamePool(a, b v1beta1.AddressPool) bool {
 	return slices.Equal(a.Addresses, b.Addresses) && a.Prefix == b.Prefix && a.Gateway == b.Gateway
 }
 
+// endpointConflict says that the endpoint which the Cluster has, and the ProxmoxCluster is to take over, is among the addresses
+// for machines; the zero Reason when it is not. One that the ProxmoxCluster has itself is checked when it is written.
+func (c Cluster) endpointConflict() Reason {
+	if c.Spec.ControlPlaneEndpoint != (v1beta1.APIEndpoint{}) || c.Endpoint == (v1beta1.APIEndpoint{}) || len(c.VirtualIP.Bound) > 0 {
+		return Reason{}
+	}
+	taken := c.Spec
+	taken.ControlPlaneEndpoint = c.Endpoint
+	var messages []string
+	for _, problem := range network.PoolProblems(taken) {
+		messages = append(messages, problem.String())
+	}
+	if len(messages) == 0 {
+		return Reason{}
+	}
+	return Reason{v1beta1.EndpointInPoolReason, fmt.Sprintf("the spec.controlPlaneEndpoint of Cluster %s is %s, which goes for the ProxmoxCluster, too: %s",
+		c.Name, c.Endpoint.Host, strings.Join(messages, "; "))}
+}
+
 // poolObjection says why the pool of a family cannot be made; the zero Reason when it can.
 func (c Cluster) poolObjection(family network.Family) Reason {
 	switch found := c.Pools[family]; found.Presence {
@@ -76,6 +99,9 @@ func (c Cluster) poolObjection(family network.Family) Reason {
 // PoolObjection says why the pools that are asked for are not there; the zero Reason when nothing is in their way. Asked says
 // whether any are asked for.
 func (c Cluster) PoolObjection() (objection Reason, asked bool) {
+	if conflict := c.endpointConflict(); conflict.Code != "" {
+		return conflict, true
+	}
 	for _, family := range []network.Family{network.IPv4, network.IPv6} {
 		if _, wanted := c.wantedPool(family); !wanted {
 			continue

@@ -36,6 +36,9 @@ func TestThePoolsOfACluster(t *testing.T) {
 		{"are changed with the spec", cluster(asked, found(network.IPv4, plan.Pool{Presence: plan.PresenceOurs, Addresses: changed})), "do ApplyPool | PoolApplied: spec.ipv4 is InClusterIPPool c1-ipv4"},
 		{"are made while a region is down", cluster(asked, down(0, v1beta1.UnreachableReason), found(network.IPv6, plan.Pool{Presence: plan.PresenceAbsent})), "do ApplyPool | PoolApplied: spec.ipv6 is InClusterIPPool c1-ipv6"},
 		{"are not taken from another", cluster(asked, found(network.IPv6, plan.Pool{Presence: plan.PresenceForeign})), "wait 1m0s | PoolNotOurs: " + foreign},
+		{"do not have the Cluster's endpoint", cluster(noEndpoint, asked, found(network.IPv4, plan.Pool{Presence: plan.PresenceAbsent}), func(c *plan.Cluster) {
+			c.Endpoint = v1beta1.APIEndpoint{Host: "10.0.0.10", Port: 6443}
+		}), "wait | EndpointInPool: the spec.controlPlaneEndpoint of Cluster c1 is 10.0.0.10, which goes for the ProxmoxCluster, too: spec.ipv4.addresses[0]: " + four.Addresses[0] + ": contains 10.0.0.10, the host of controlPlaneEndpoint, which no machine may have: name ranges before and behind it, such as one up to 10.0.0.9 and one from 10.0.0.11"},
 		{"wait for the IPAM provider", cluster(asked, found(network.IPv4, plan.Pool{Why: plan.Reason{Code: v1beta1.NoIPAMProviderReason, Message: "install it"}})), "wait 1m0s | NoIPAMProvider: install it"},
 		{"are none where none are asked for", cluster(asked, func(c *plan.Cluster) {
 			c.Spec.IPv4, c.Spec.IPv6, c.Pools = v1beta1.AddressPool{}, v1beta1.AddressPool{}, nil

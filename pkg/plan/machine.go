@@ -155,8 +155,8 @@ func request(m Machine) placement.Request {
 		CPUs:            int(m.Spec.CPU.Sockets * m.Spec.CPU.Cores),
 		Memory:          proxmox.MiB(m.Spec.Memory.SizeMiB).Bytes(),
 		WithoutTemplate: !m.Spec.Source.UsesTemplate(), DiskStorages: desired(m).Storages(),
-		SeedStorage: proxmox.StorageID(m.Spec.Bootstrap.Storage),
-		Needs:       needs(m.Spec),
+		DiskFormats: formats(m.Spec), SeedStorage: proxmox.StorageID(m.Spec.Bootstrap.Storage),
+		Needs: needs(m.Spec),
 	}
 }
 

@@ -62,6 +62,8 @@ type Mapping struct {
 	Name string
 	// Nodes are the nodes that it names a device of.
 	Nodes []proxmox.NodeName
+	// MDev says that a PCI device is used by mediated devices.
+	MDev bool
 }
 
 // PCIMappings lists the resource mappings of PCI devices that the credentials may use, change or audit.
@@ -84,7 +86,7 @@ func (c *Client) mappings(ctx context.Context, path string) ([]Mapping, error) {
 	for i, f := range list {
 		var devices []string
 		_ = json.Unmarshal([]byte(f["map"]), &devices) // one without devices is on no node
-		mappings[i] = Mapping{Name: string(f["id"])}
+		mappings[i] = Mapping{Name: string(f["id"]), MDev: f["mdev"].flag()}
 		for _, device := range devices {
 			for part := range strings.SplitSeq(device, ",") {
 				if node, found := strings.CutPrefix(part, "node="); found {

@@ -32,8 +32,8 @@ func equipmentReads() []request {
 		}, {
 			name: "PCI mappings", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.PCIMappings(ctx) },
 			line: "GET /cluster/mapping/pci",
-			data: `[{"id":"gpu","type":"pci","map":["node=pve1,path=0000:01:00.0,id=10de:1234","id=10de:1234,node=pve2,path=0000:02:00.0"]},{"id":"none"}]`,
-			want: []pve.Mapping{{Name: "gpu", Nodes: []proxmox.NodeName{"pve1", "pve2"}}, {Name: "none"}},
+			data: `[{"id":"gpu","type":"pci","map":["node=pve1,path=0000:01:00.0,id=10de:1234","id=10de:1234,node=pve2,path=0000:02:00.0"]},{"id":"none","mdev":1}]`,
+			want: []pve.Mapping{{Name: "gpu", Nodes: []proxmox.NodeName{"pve1", "pve2"}}, {Name: "none", MDev: true}},
 		}, {
 			name: "USB mappings", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.USBMappings(ctx) },
 			line: "GET /cluster/mapping/usb", data: `[{"id":"key","map":["node=pve1,id=046d:c52b"]}]`,

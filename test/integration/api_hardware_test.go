@@ -152,6 +152,8 @@ func diskRefusals() []refusal {
 		{"template and boot name", one(boot+"name", "scsi0"), "with a template, use source.template.storage and source.template.format"},
 		{"template and boot storage", []edit{onLVM}, "with a template, use source.template.storage and source.template.format"},
 		{"template and boot format", one(boot+"format", "raw"), "spec.disks.boot: Invalid value: format raw: disks.boot.name, storage and format are for the sources image and netboot: with a template, use source.template.storage and source.template.format"},
+		{"an appliance", with(image, onLVM, set("spec.source.image.volume", "shared:import/vm.ova")), `spec.source.image.volume: Invalid value: "shared:import/vm.ova": an .ova or .ovf describes a whole VM and is no disk image: unpack it, and name the .vmdk that is in it`},
+		{"a disk in an appliance", with(image, onLVM, set("spec.source.image.volume", "shared:import/vm.OVA/disk.vmdk")), "an .ova or .ovf describes a whole VM and is no disk image"},
 		{"image without storage", image, "source.image needs disks.boot.storage"},
 		{"image and scsi0", with(image, onLVM, set(disk+"name", "scsi0")), "disks.additional has scsi0, which is the boot disk's name"},
 		{"image and the same name", with(image, onLVM, set(boot+"name", "scsi1")), "an additional disk has the boot disk's name"},

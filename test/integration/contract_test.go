@@ -124,6 +124,32 @@ func TestContractControlPlaneEndpointIsTakenFromTheCluster(t *testing.T) {
 	b.Expect(cluster.Spec.ControlPlaneEndpoint).To(Equal(v1beta1.APIEndpoint{Host: "10.1.0.9", Port: 443}))
 }
 
+// TestAnEndpointOfTheClusterIsNoMachines has a Cluster get an endpoint that is among the addresses for its machines.
+func TestAnEndpointOfTheClusterIsNoMachines(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	pool := b.inClusterPool("c1-ipv4")
+	cluster := b.cluster("c1", func(c *v1beta1.ProxmoxCluster) {
+		c.Spec.ControlPlaneEndpoint = v1beta1.APIEndpoint{}
+		c.Spec.IPv4 = v1beta1.AddressPool{Addresses: []string{"10.1.0.10-10.1.0.99"}, Prefix: 16, Gateway: "10.1.0.1"}
+	})
+	b.Eventually(func(g Gomega) { b.get(g, pool) }, patience, poll).Should(Succeed())
+	owner := &clusterv1.Cluster{ObjectMeta: b.meta("c1")}
+	b.change(owner, func() { owner.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "10.1.0.20", Port: 6443} })
+	b.says(cluster, v1beta1.AddressPoolsReadyCondition, metav1.ConditionFalse, v1beta1.EndpointInPoolReason,
+		"the spec.controlPlaneEndpoint of Cluster c1 is 10.1.0.20", "spec.ipv4.addresses[0]: 10.1.0.10-10.1.0.99: contains 10.1.0.20", "one up to 10.1.0.19 and one from 10.1.0.21")
+	b.Expect(cluster.Status.Initialization.Provisioned).To(BeNil(), "no machine gets an address of the pool")
+	b.change(cluster, func() { cluster.Spec.IPv4.Addresses = []string{"10.1.0.10-10.1.0.19", "10.1.0.21-10.1.0.99"} })
+	b.provisioned(cluster)
+	b.Expect(cluster.Spec.ControlPlaneEndpoint.Host).To(Equal("10.1.0.20"))
+
+	worker := b.machine("c1", "m1", func(m *v1beta1.ProxmoxMachine) { m.Spec.Network.Devices[0].IPv4.PoolRef.Name = "empty" })
+	b.says(worker, v1beta1.AddressesReadyCondition, metav1.ConditionFalse, "WaitingForAddresses", "no address from InClusterIPPool empty yet")
+	b.bind(worker, "10.1.0.20")
+	b.says(worker, v1beta1.AddressesReadyCondition, metav1.ConditionFalse, "InvalidAddress",
+		"10.1.0.20 is the host of the spec.controlPlaneEndpoint of Cluster c1: exclude it from pool empty")
+}
+
 // TestContractNothingIsWrittenBeforeTheOwnerReference also looks at objects that are paused, and comes back to them once
 // they are owned.
 func TestContractNothingIsWrittenBeforeTheOwnerReference(t *testing.T) {

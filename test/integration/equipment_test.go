@@ -82,6 +82,12 @@ func lacks(version pvesim.Version) map[string]lack {
 			"resource mapping key, which hardware.usbDevices[usb0] names, does not exist, or the token may not use it (Mapping.Use on /mapping/usb/key): make it",
 			posts("/cluster/mapping/usb", url.Values{"id": {"key"}, "map": {"node=pve3,id=046d:c52b"}}),
 		},
+		"format": {
+			func(s *v1beta1.ProxmoxMachineSpec) {
+				s.Disks.Additional = []v1beta1.AdditionalDisk{{Name: "scsi1", Storage: "local-lvm", SizeGiB: 1, Format: "qcow2"}}
+			},
+			"storage local-lvm is of type lvmthin, which keeps disks as raw alone and not as qcow2, which disks.additional[scsi1].format names: leave the format out, or name another storage", nil,
+		},
 		"pool": {
 			func(s *v1beta1.ProxmoxMachineSpec) { s.Pool = "later" },
 			"pool later, which spec.pool names, does not exist: make it", posts("/pools", url.Values{"poolid": {"later"}}),

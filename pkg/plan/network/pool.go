@@ -18,6 +18,15 @@ type Problem struct {
 	Message string
 }
 
+// String names the field, the value and what is wrong with it.
+func (p Problem) String() string {
+	path := "spec." + strings.Join(p.Path, ".")
+	if p.Index >= 0 {
+		path = fmt.Sprintf("%s[%d]", path, p.Index)
+	}
+	return fmt.Sprintf("%s: %s: %s", path, p.Value, p.Message)
+}
+
 // PoolProblems says what is wrong with the addresses that a ProxmoxCluster has for its machines: those that are none of the
 // family or the network, and those that the gateway or the control plane have already.
 func PoolProblems(spec v1beta1.ProxmoxClusterSpec) []Problem {

@@ -49,6 +49,8 @@ type DeviceNeed struct {
 // MappingNeed is a device of the host that a resource mapping names.
 type MappingNeed struct {
 	Field, Mapping string
+	// MDev is the type of mediated device that is asked of it; empty for the device itself.
+	MDev string
 }
 
 // Equipment is what is known that a host has. It refuses a VM only by what is known.
@@ -82,6 +84,8 @@ type Bridge struct {
 type Mapping struct {
 	Name  string
 	Nodes []proxmox.NodeName
+	// MDev says that it is for mediated devices.
+	MDev bool
 }
 
 // Unread are the facts that are needed of the host and that Proxmox VE was not asked for yet.
@@ -220,6 +224,9 @@ func lacksMapping(needs []MappingNeed, mappings []Mapping, node proxmox.NodeName
 		case at < 0:
 			return fmt.Sprintf("resource mapping %s, which %s names, does not exist, or the token may not use it (Mapping.Use on /mapping/%s/%s): make it (Datacenter, Resource Mappings), or name another",
 				need.Mapping, need.Field, kind, need.Mapping)
+		case need.MDev != "" && !mappings[at].MDev:
+			return fmt.Sprintf("resource mapping %s, which %s names, is not for mediated devices, as its mdev %s needs: mark it so (Datacenter, Resource Mappings, Use with Mediated Devices), or leave mdev out",
+				need.Mapping, need.Field, need.MDev)
 		case !slices.Contains(mappings[at].Nodes, node):
 			return fmt.Sprintf("resource mapping %s, which %s names, has no device of this host: add one (Datacenter, Resource Mappings), or name another", need.Mapping, need.Field)
 		}

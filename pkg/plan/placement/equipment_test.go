@@ -64,6 +64,7 @@ func TestAHostThatLacksSomethingSaysWhatAndWhatToDo(t *testing.T) {
 		"another architecture":         {func(n *placement.Needs) { n.MachineType = "virt-9.0" }, nil, ""},
 		"no such PCI mapping":          {func(n *placement.Needs) { n.PCI[0].Mapping = "nic" }, nil, "resource mapping nic, which hardware.pciDevices[hostpci0] names, does not exist, or the token may not use it (Mapping.Use on /mapping/pci/nic): make it"},
 		"no device of this host":       {nil, func(h *placement.Equipment) { h.PCI[0].Nodes = []proxmox.NodeName{"pve2"} }, "resource mapping gpu, which hardware.pciDevices[hostpci0] names, has no device of this host: add one"},
+		"no mediated devices":          {func(n *placement.Needs) { n.PCI[0].MDev = "nvidia-63" }, nil, "resource mapping gpu, which hardware.pciDevices[hostpci0] names, is not for mediated devices, as its mdev nvidia-63 needs: mark it so"},
 		"no such USB mapping":          {func(n *placement.Needs) { n.USB[0].Mapping = "x2" }, nil, "(Mapping.Use on /mapping/usb/x2)"},
 		"no USB device of this host":   {nil, func(h *placement.Equipment) { h.USB[0].Nodes = nil }, "resource mapping key, which hardware.usbDevices[usb0] names, has no device of this host"},
 		"no pool":                      {nil, func(h *placement.Equipment) { h.HasPool = false }, "pool capi, which spec.pool names, does not exist: make it"},

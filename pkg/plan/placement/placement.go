@@ -48,6 +48,8 @@ type Template struct {
 type Storage struct {
 	ID     proxmox.StorageID
 	Shared bool
+	// Type is its kind, as Proxmox VE names it: dir, lvmthin, zfspool and so on.
+	Type string
 	// Images and ISO say whether it takes disk images and ISO images.
 	Images, ISO bool
 }
@@ -65,6 +67,8 @@ type Request struct {
 	// DiskStorages and SeedStorage must be on the host; empty leaves them open.
 	DiskStorages []proxmox.StorageID
 	SeedStorage  proxmox.StorageID
+	// DiskFormats are formats that storages have to keep disks in.
+	DiskFormats []FormatNeed
 	// Needs are what it needs besides.
 	Needs Needs
 }
@@ -228,7 +232,27 @@ func refuseStorage(request Request, host Host) string {
 			return fmt.Sprintf("storage %s is not there, cannot be seen (Datastore.Audit) or does not take images", wanted)
 		}
 	}
+	for _, need := range request.DiskFormats {
+		if at := slices.IndexFunc(host.Storages, func(s Storage) bool { return s.ID == need.Storage }); at >= 0 && need.Format != "raw" && host.Storages[at].hasRawAlone() {
+			return fmt.Sprintf("storage %s is of type %s, which keeps disks as raw alone and not as %s, which %s names: leave the format out, or name another storage",
+				need.Storage, host.Storages[at].Type, need.Format, need.Field)
+		}
+	}
 	return ""
+}
+
+// FormatNeed is a format that a disk is to have on a storage.
+type FormatNeed struct {
+	// Field is the field that names the format.
+	Field   string
+	Storage proxmox.StorageID
+	Format  string
+}
+
+// hasRawAlone reports whether a storage keeps disks as block devices and knows no other format (PVE::Storage, the plugins'
+// plugindata). Of lvm it depends on the version and on how it is set up.
+func (s Storage) hasRawAlone() bool {
+	return slices.Contains([]string{"lvmthin", "zfspool", "zfs", "rbd", "iscsi", "iscsidirect"}, s.Type)
 }
 
 func refuseSeedStorage(request Request, host Host) string {

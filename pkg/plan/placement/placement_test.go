@@ -108,6 +108,16 @@ func TestAHostIsRefusedWithTheFirstReasonThereIs(t *testing.T) {
 			"storage local is not there, cannot be seen (Datastore.Audit) or does not take images",
 		},
 		{
+			"the storage for a disk has not its format", vm(func(r *placement.Request) {
+				r.DiskFormats = []placement.FormatNeed{{Field: "disks.additional[scsi1].format", Storage: "local-lvm", Format: "raw"}, {Field: "disks.boot.format", Storage: "local-lvm", Format: "qcow2"}}
+			}), host("pve1", func(h *placement.Host) {
+				for i := range h.Storages {
+					h.Storages[i].Type = map[proxmox.StorageID]string{"local-lvm": "lvmthin"}[h.Storages[i].ID]
+				}
+			}),
+			"storage local-lvm is of type lvmthin, which keeps disks as raw alone and not as qcow2, which disks.boot.format names: leave the format out, or name another storage",
+		},
+		{
 			"the storage for the seed takes no ISO images", vm(func(r *placement.Request) { r.SeedStorage = "local-lvm" }), host("pve1"),
 			"storage local-lvm is not there, cannot be seen (Datastore.Audit) or does not take ISO images: set bootstrap.storage to one that does",
 		},
