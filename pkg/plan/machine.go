@@ -302,7 +302,7 @@ func desired(m Machine) vmconfig.Desired {
 	uuid := proxmox.SMBIOSUUID(m.Spec.Reservation.UUID)
 	return vmconfig.Desired{
 		UUID: uuid, Machine: m.Name, Cluster: m.Cluster, Namespace: m.Namespace, Spec: m.Spec,
-		Seed: seedVolume(m),
+		Seed: seedVolume(m), Running: m.VM.Power == PowerRunning,
 	}
 }
 

@@ -101,7 +101,7 @@ func alter(m Machine) Decision {
 	if decision := carryOut(m, alteration.Change, alteration.Grow, false); decision != nil {
 		return decision
 	}
-	if m.HasNewSpec() && alteration.Change.Empty() && len(alteration.Grow) == 0 && len(alteration.Beyond) == 0 && !m.isNewPool() {
+	if m.HasNewSpec() && alteration.Change.Empty() && len(alteration.Grow) == 0 && len(alteration.Beyond) == 0 && len(alteration.AtStart) == 0 && !m.isNewPool() {
 		return recordApplied(m)
 	}
 	if m.Spec.DriftPolicy != v1beta1.DriftPolicyRepair {
@@ -156,7 +156,7 @@ func (m Machine) ConfigurationState() (why Reason, upToDate, known bool) {
 		return Reason{}, false, false
 	}
 	var all []Reason // what somebody else changed comes last: a spec that is not carried out is not to be hidden by it
-	for _, state := range []func(vmconfig.Alteration) Reason{m.refused, m.unchanged, m.beyond, m.waiting, m.drifted} {
+	for _, state := range []func(vmconfig.Alteration) Reason{m.refused, m.unchanged, m.beyond, m.waiting, m.postponed, m.drifted} {
 		if reason := state(alteration); reason.Code != "" {
 			all = append(all, reason)
 		}
@@ -257,6 +257,16 @@ func (m Machine) waiting(alteration vmconfig.Alteration) Reason {
 	return Reason{RestartRequired, fmt.Sprintf(
 		"VM %d on %s has to be restarted for %s to take effect: shut it down and start it, by spec.powerState or in Proxmox VE, or reboot it there, when it suits. A reboot from inside the guest does not do, and nothing restarts it by itself",
 		m.Spec.Reservation.VMID, m.VM.Node, strings.Join(keys, ", "))}
+}
+
+// postponed is what is set before the VM is started the next time, and not before.
+func (m Machine) postponed(alteration vmconfig.Alteration) Reason {
+	if len(alteration.AtStart) == 0 {
+		return Reason{}
+	}
+	return Reason{RestartRequired, fmt.Sprintf(
+		"VM %d on %s has to be shut down and started for this to be changed (wanted → is): %s. While it runs it would lose the device. Set spec.powerState to Stopped and back, or shut it down in Proxmox VE, when it suits; a reboot does not do",
+		m.Spec.Reservation.VMID, m.VM.Node, told(alteration.AtStart))}
 }
 
 func told(differences []vmconfig.Difference) string {

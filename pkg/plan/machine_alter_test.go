@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
@@ -27,6 +28,12 @@ func off(m *plan.Machine)       { m.VM.Power = plan.PowerStopped }
 func backedUp(m *plan.Machine)  { m.Upkeep.Live.Config["lock"] = "backup" }
 func unwritten(m *plan.Machine) { m.Upkeep.Applied = "" }
 func unread(m *plan.Machine)    { m.Upkeep.Live = nil }
+
+// perCPU is a device that was made with a queue for each CPU.
+func perCPU(m *plan.Machine) {
+	m.Spec.Network.Devices[0].QueuesPerCPU = ptr.To(true)
+}
+
 func refusing(change string) change {
 	return func(m *plan.Machine) {
 		m.Upkeep.Refusals = append(m.Upkeep.Refusals, plan.Refusal{Change: change, Message: "only root may"})
@@ -109,6 +116,7 @@ func TestTheStateOfTheConfigurationIsTold(t *testing.T) {
 		{"which does not matter", machine(afterwards(ignoring, meddled)), "true"},
 		{"and changes it again and again", machine(afterwards(repairing, meddled, contested)), "RepairContested: VM 101 on pve1 was changed back to the spec, and somebody changed it again (wanted → is): cpu.cores: 2 → 7. cores is left alone for a while, each time for longer: agree on it with who changes it, have the spec say what it is, or set spec.driftPolicy to Report"},
 		{"keys wait", machine(afterwards(nothing, waits)), "RestartRequired: " + restart},
+		{"queues for more CPUs wait", machine(perCPU, afterwards(func(s *v1beta1.ProxmoxMachineSpec) { s.CPU.Cores = 4 }, func(m *plan.Machine) { m.Upkeep.Live.Config["cores"] = "4" })), "RestartRequired: VM 101 on pve1 has to be shut down and started for this to be changed (wanted → is): network.devices[net0].queuesPerCPU: 4 → 2. While it runs it would lose the device. Set spec.powerState to Stopped and back, or shut it down in Proxmox VE, when it suits; a reboot does not do"},
 		{"both", machine(afterwards(nothing, waits, meddled)), "RestartRequired: " + restart + ". " + changed},
 		{"and what needs another VM", machine(afterwards(smaller, meddled)), "ReplacementRequired: " + another + ". " + changed},
 	}

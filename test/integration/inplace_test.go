@@ -143,6 +143,25 @@ func TestWhatNeedsARestartWaitsForIt(t *testing.T) {
 	})
 }
 
+// TestQueuesForMoreCPUsWait leaves the network device of a VM that runs where it is.
+func TestQueuesForMoreCPUsWait(t *testing.T) {
+	t.Parallel()
+	queues := func(m *v1beta1.ProxmoxMachine) { m.Spec.Network.Devices[0].QueuesPerCPU = ptr.To(true) }
+	onBothVersions(t, queues, func(b *bench, machine *v1beta1.ProxmoxMachine) {
+		b.Expect(b.vmOf(machine).Config["net0"]).To(ContainSubstring("queues=2"))
+		b.change(machine, func() { machine.Spec.CPU.Cores = 4 })
+		b.says(machine, v1beta1.ConfigurationUpToDateCondition, metav1.ConditionFalse, "RestartRequired", "for cores to", "network.devices[net0].queuesPerCPU: 4 → 2")
+		b.restsWithoutRequests(machine)
+		b.Expect(b.vmOf(machine).Config["net0"]).To(ContainSubstring("queues=2"))
+		b.wishes(machine, v1beta1.PowerStateStopped)
+		b.says(machine, v1beta1.VirtualMachineReadyCondition, metav1.ConditionFalse, "PoweredOff")
+		b.wishes(machine, v1beta1.PowerStateRunning)
+		b.running(machine)
+		b.isFollowed(machine)
+		b.Expect(b.vmOf(machine).Config["net0"]).To(ContainSubstring("queues=4"))
+	})
+}
+
 // TestAVMThatIsOffStartsWithWhatTheSpecSays changes its spec in the meantime.
 func TestAVMThatIsOffStartsWithWhatTheSpecSays(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,8 @@ type Alteration struct {
 	// Change is what the spec says anew since it was last carried out, and Grow are the disks that it wants larger.
 	Change Change
 	Grow   []Growth
+	// AtStart is what the spec says anew and a VM that runs is not given: it waits until the VM is off.
+	AtStart []Difference
 	// Beyond are the changes of the spec that need another VM.
 	Beyond []Difference
 	// Drift is what else differs: somebody changed the VM. Repair and Regrow mend what can be mended of it without another VM,
@@ -35,7 +37,7 @@ func Alter(desired Desired, applied v1beta1.ProxmoxMachineSpec, observed Config)
 	before.Spec, before.Seed, desired.Seed = applied, "", ""
 	desired.dropped, desired.former = missing(applied.Tags, desired.Spec.Tags), applied.Description
 	alteration := &alteration{
-		observed: observed, was: map[place]string{}, change: Comparison{Change: Change{Set: map[string]string{}}}, repair: Comparison{Change: Change{Set: map[string]string{}}},
+		observed: observed, running: desired.Running, was: map[place]string{}, change: Comparison{Change: Change{Set: map[string]string{}}}, repair: Comparison{Change: Change{Set: map[string]string{}}},
 	}
 	for _, want := range before.wants(observed) {
 		alteration.was[place{want.Key, want.Part}] = want.value
@@ -60,6 +62,7 @@ type place struct{ key, part string }
 // alteration is an Alteration in the making.
 type alteration struct {
 	observed       Config
+	running        bool
 	was            map[place]string
 	change, repair Comparison
 	result         Alteration
@@ -74,6 +77,7 @@ func (a *alteration) sort(want want) {
 	}
 	was, said := a.was[place{want.Key, want.Part}]
 	difference := Difference{Field: want.effective(observed), Wanted: want.shown(want.value), Is: want.shown(want.is(observed))}
+	waits := want.atStart && a.running
 	needsAnother := want.kept || want.Effect == Replace
 	// A disk that the VM had may hold data somewhere: no empty one takes its place because the spec says more of it.
 	isLost := said && !needsAnother && allocates(want.value) && !isThere(observed)
@@ -81,11 +85,13 @@ func (a *alteration) sort(want want) {
 	switch {
 	case isNew && needsAnother:
 		a.result.Beyond = append(a.result.Beyond, difference)
+	case isNew && waits:
+		a.result.AtStart = append(a.result.AtStart, difference)
 	case isNew:
 		a.change.compare(want, observed)
 	default:
 		a.result.Drift = append(a.result.Drift, difference)
-		if !needsAnother && !allocates(want.value) {
+		if !needsAnother && !waits && !allocates(want.value) {
 			a.repair.compare(want, observed)
 		}
 	}

@@ -47,7 +47,7 @@ func TestADifferenceSaysItsFieldAndEffect(t *testing.T) {
 		{"bridge", onDevice(func(n *v1beta1.NetworkDevice) { n.Bridge = "vmbr7" }), "network.devices[net0].bridge: vmbr7 → vmbr0", vmconfig.Live},
 		{"vlan", onDevice(func(n *v1beta1.NetworkDevice) { n.VLAN = 7 }), "network.devices[net0].vlan: 7 → none", vmconfig.Live},
 		{"model", onDevice(func(n *v1beta1.NetworkDevice) { n.Model = "e1000" }), "network.devices[net0].model: e1000 → virtio", vmconfig.HotplugNetwork},
-		{"queues per CPU", onDevice(func(n *v1beta1.NetworkDevice) { n.QueuesPerCPU = ptr.To(true) }), "network.devices[net0].queues: 2 → none", vmconfig.HotplugNetwork},
+		{"queues per CPU", onDevice(func(n *v1beta1.NetworkDevice) { n.QueuesPerCPU = ptr.To(true) }), "network.devices[net0].queuesPerCPU: 2 → none", vmconfig.Reboot},
 		{"MAC address", onDevice(func(n *v1beta1.NetworkDevice) { n.MACAddress = "bc:24:11:00:00:01" }), "network.devices[net0].macAddress: BC:24:11:00:00:01 → " + mac, vmconfig.Replace},
 		{"second device", second, "network.devices[net1]: virtio=16:31:93:8F:38:DF,bridge=vmbr1 → none", vmconfig.HotplugNetwork},
 		{"boot disk", func(s *spec) { s.Disks.Boot.SizeGiB = 20 }, "disks.boot.sizeGiB: 20 GiB → 1G", vmconfig.Live},

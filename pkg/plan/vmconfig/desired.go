@@ -20,6 +20,8 @@ type Desired struct {
 	Spec v1beta1.ProxmoxMachineSpec
 	// Seed is the ISO that the guest boots with.
 	Seed proxmox.VolumeID
+	// Running says that the VM runs, so that what would take its network away for a moment waits until it does not.
+	Running bool
 	// dropped are tags that the spec had and has no more.
 	dropped []string
 	// former is the description that the spec had.
@@ -63,7 +65,7 @@ func (d Desired) wants(observed Config) []want {
 	all := d.marks(observed)
 	all = append(all, made(wants(&spec, "", "", specTable), observed)...)
 	all = append(all, d.numa()...)
-	all = append(all, elements(keyed(spec.Network.Devices, func(n *v1beta1.NetworkDevice) string { return n.Name }), at("network.devices", "", "", HotplugNetwork), deviceTable, observed)...)
+	all = append(all, d.devices(spec.Network.Devices, observed)...)
 	all = append(all, elements(keyed(spec.Hardware.PCIDevices, func(p *v1beta1.PCIDevice) string { return p.Name }), at("hardware.pciDevices", "", "", Reboot), pciTable, observed)...)
 	all = append(all, elements(keyed(spec.Hardware.USBDevices, func(u *v1beta1.USBDevice) string { return u.Name }), at("hardware.usbDevices", "", "", HotplugUSB), usbTable, observed)...)
 	for _, port := range spec.Hardware.SerialPorts {
@@ -83,9 +85,8 @@ func (d Desired) resolved() v1beta1.ProxmoxMachineSpec {
 	for i := range spec.Network.Devices {
 		device := &spec.Network.Devices[i]
 		device.MACAddress, device.MACPrefix = network.DeviceMAC(d.UUID, *device), ""
-		if device.QueuesPerCPU != nil && *device.QueuesPerCPU {
-			const most = 64
-			device.Queues = min(spec.CPU.Sockets*spec.CPU.Cores, most)
+		if countsCPUs(*device) {
+			device.Queues = queuesFor(spec.CPU)
 		}
 		device.QueuesPerCPU = nil
 	}
@@ -143,6 +144,35 @@ func (d Desired) numa() []want {
 		return nil
 	}
 	return []want{{Field: at("options.hotplug", "numa", "", Reboot), value: "1", usual: "0", same: sameTruth}}
+}
+
+// devices are the wants of the network devices. Proxmox VE unplugs a device to give it other queues, and a node loses its network: who
+// changes the CPUs does not ask for that.
+func (d Desired) devices(resolved []v1beta1.NetworkDevice, observed Config) []want {
+	name := func(n *v1beta1.NetworkDevice) string { return n.Name }
+	all := elements(keyed(resolved, name), at("network.devices", "", "", HotplugNetwork), deviceTable, observed)
+	for i, want := range all {
+		counts := slices.ContainsFunc(d.Spec.Network.Devices, func(n v1beta1.NetworkDevice) bool { return n.Name == want.Key && countsCPUs(n) })
+		if counts && want.Part == "queues" {
+			all[i].Field, all[i].atStart = at("network.devices["+want.Key+"].queuesPerCPU", want.Key, "queues", Reboot), true
+		}
+	}
+	return all
+}
+
+// countsCPUs reports whether a device has a queue for each CPU.
+func countsCPUs(device v1beta1.NetworkDevice) bool {
+	return device.QueuesPerCPU != nil && *device.QueuesPerCPU
+}
+
+// queuesFor are the queues of a device that has one for each CPU that is plugged in.
+func queuesFor(cpu v1beta1.CPU) int32 {
+	const most = 64
+	count := cpu.Sockets * cpu.Cores
+	if cpu.VCPUs > 0 {
+		count = min(count, cpu.VCPUs)
+	}
+	return min(count, most)
 }
 
 // element is a device with its key.

@@ -119,7 +119,7 @@ func otherFields() []Field {
 		{"hardware.usbDevices[].name", "usb[n]", "", HotplugUSB, "A device that is no longer listed goes, too."},
 		{"network.devices[].name", "net[n]", "", HotplugNetwork, "The guest's network config was told it at the first start: it does not configure a device that is added later, so that only devices without addresses can be added and taken away."},
 		{"network.devices[].macPrefix", "net[n]", "macaddr", Replace, "The guest's network config finds the device by its MAC address."},
-		{"network.devices[].queuesPerCPU", "net[n]", "queues", HotplugNetwork, ""},
+		{"network.devices[].queuesPerCPU", "net[n]", "queues", Reboot, "Other queues, also for other CPUs, are set before the VM is started after it was shut down: to give them to a VM that runs takes its device away."},
 		{"network.devices[].ipv4", "", "", Replace, toldOnce},
 		{"network.devices[].ipv6", "", "", Replace, toldOnce},
 		{"network.devices[].dns", "", "", Replace, toldOnce},

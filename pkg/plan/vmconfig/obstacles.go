@@ -32,6 +32,11 @@ func Obstacles(before, now v1beta1.ProxmoxMachineSpec) []string {
 	if switchesBalloon(before.Memory.MinimumMiB, now.Memory.MinimumMiB) {
 		o.note("memory.minimumMiB", restart)
 	}
+	for _, device := range now.Network.Devices {
+		if countsCPUs(device) && o.had["network.devices["+device.Name] && queuesFor(before.CPU) != queuesFor(now.CPU) {
+			o.note("network.devices["+device.Name+"].queuesPerCPU", restart)
+		}
+	}
 	return o.found
 }
 

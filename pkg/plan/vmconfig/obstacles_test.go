@@ -35,6 +35,7 @@ func TestObstaclesToAnUpdateInPlace(t *testing.T) {
 	vcpus := func(count int32) change {
 		return func(spec *v1beta1.ProxmoxMachineSpec) { spec.CPU.VCPUs = count }
 	}
+	queuesPerCPU := func(spec *v1beta1.ProxmoxMachineSpec) { spec.Network.Devices[0].QueuesPerCPU = ptr.To(true) }
 	fromImage := func(spec *v1beta1.ProxmoxMachineSpec) {
 		spec.Source = v1beta1.VirtualMachineSource{Image: v1beta1.ImageSource{Volume: "nfs:import/debian.qcow2"}}
 	}
@@ -90,6 +91,10 @@ func TestObstaclesToAnUpdateInPlace(t *testing.T) {
 		{name: "another disk on sata", before: nothing, now: disks(v1beta1.AdditionalDisk{Name: "sata1", Storage: "local-lvm", SizeGiB: 5}), want: []string{"disks.additional[sata1].name: it takes effect at a restart"}},
 		{name: "another source", before: nothing, now: func(s *v1beta1.ProxmoxMachineSpec) { s.Source.Template.Name = "b" }, want: []string{"source"}},
 		{name: "a bridge", before: nothing, now: func(s *v1beta1.ProxmoxMachineSpec) { s.Network.Devices[0].Bridge = "vmbr9" }},
+		{
+			name: "queues for more CPUs in use", before: set(plugsAll, vcpus(1), queuesPerCPU), now: set(plugsAll, vcpus(2), queuesPerCPU),
+			want: []string{"network.devices[net0].queuesPerCPU: it takes effect at a restart"},
+		},
 		{name: "raw config", before: nothing, now: func(s *v1beta1.ProxmoxMachineSpec) { s.RawConfig = v1beta1.RawConfig{"kvm": "0"} }, want: []string{"rawConfig: it takes effect at a restart"}},
 	}
 	for _, test := range tests {

@@ -36,6 +36,8 @@ type want struct {
 	same     func(a, b string) bool
 	excludes []string
 	kept     bool
+	// atStart says that it is not changed while the VM runs.
+	atStart bool
 }
 
 // wants are what the rows have set in a value of T, below a prefix of the path.
