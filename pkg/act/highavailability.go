@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
@@ -33,7 +34,27 @@ func editHighAvailability(ctx context.Context, cluster *pve.Cluster, id proxmox.
 	case ha.ChangeRule:
 		return cluster.UpdateHARule(ctx, edit.Name, pve.HAUpdate{Set: edit.Set, Delete: edit.Delete, Digest: edit.Digest})
 	case ha.DeleteRule:
-		return cluster.DeleteHARule(ctx, edit.Name)
+		return deleteRule(ctx, cluster, id, edit.Name)
 	}
 	return fmt.Errorf("no such edit of high availability: %T", edit)
+}
+
+// errRuleChanged says that somebody changed a rule since it was read.
+var errRuleChanged = errors.New("somebody changed it meanwhile")
+
+// deleteRule reads the rule right before: Proxmox VE takes no digest with the request, and somebody may have made the rule theirs, or
+// put another VM into it.
+func deleteRule(ctx context.Context, cluster *pve.Cluster, id proxmox.VMID, name string) error {
+	list, err := cluster.HARules(ctx)
+	if err != nil {
+		return fmt.Errorf("read the HA rule %s before it is deleted: %w", name, err)
+	}
+	rule, found := list.Rules[name]
+	switch {
+	case !found:
+		return nil
+	case !ha.Rule(rule).IsLeftToUs(id):
+		return fmt.Errorf("delete the HA rule %s: %w", name, errRuleChanged)
+	}
+	return cluster.DeleteHARule(ctx, name)
 }

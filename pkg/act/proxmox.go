@@ -126,5 +126,6 @@ var errRefused = errors.New("the change is refused by Proxmox VE")
 // IsStale reports whether an action was refused because the world had changed since the snapshot it was planned from, or is
 // now known to be refused: it is planned anew, at once.
 func IsStale(err error) bool {
-	return pve.ClassOf(err) == pve.Conflict || errors.Is(err, observe.ErrLedgerChanged) || errors.Is(err, observe.ErrNoSlot) || errors.Is(err, errRefused)
+	return pve.ClassOf(err) == pve.Conflict || errors.Is(err, observe.ErrLedgerChanged) || errors.Is(err, observe.ErrNoSlot) || errors.Is(err, errRefused) ||
+		errors.Is(err, errRuleChanged)
 }

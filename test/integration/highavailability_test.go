@@ -155,6 +155,28 @@ func TestHARulesKeepMachinesApart(t *testing.T) {
 	b.Expect(b.pve.World.State().HA.Rules).To(BeEmpty())
 }
 
+// TestAnHARuleThatSomebodyMadeTheirsIsNotDeleted is left by the last VM in it.
+func TestAnHARuleThatSomebodyMadeTheirsIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, pvesim.WithVersion(pvesim.V92))
+	b.provisioned(b.cluster("c1"))
+	machine := b.machine("c1", "m1", watched(func(ha *v1beta1.HighAvailability) {
+		nodes := v1beta1.NodeAffinity{Nodes: []v1beta1.AffinityNode{{Name: "pve1"}, {Name: "pve2"}, {Name: "pve3"}}}
+		ha.Rules = []v1beta1.HighAvailabilityRule{{Name: "ours", ResourceAffinity: "negative"}, {Name: "theirs", NodeAffinity: nodes}}
+	}))
+	b.settled(machine)
+	b.ruled("ours", machine)
+	b.ruled("theirs", machine)
+	b.says(machine, v1beta1.HighAvailabilityUpToDateCondition, metav1.ConditionTrue, "UpToDate")
+	b.ask(http.MethodPut, "/cluster/ha/rules/theirs", url.Values{"type": {"node-affinity"}, "comment": {"not for CAPVE alone"}})
+	b.change(machine, func() { machine.Spec.HighAvailability.Rules = nil })
+	b.ruled("ours")
+	b.Eventually(func() map[string]string { return b.pve.World.State().HA.Rules["theirs"] }, patience, poll).Should(And(
+		HaveKeyWithValue("comment", "not for CAPVE alone"), HaveKeyWithValue("resources", sidOf(machine)), HaveKeyWithValue("disable", "1")))
+	b.says(machine, v1beta1.HighAvailabilityUpToDateCondition, metav1.ConditionTrue, "UpToDate")
+	b.restsWithoutRequests(machine)
+}
+
 // TestAnHAResourceOfOthersIsTakenOverAndGivenBack is one that an administrator made of a machine's VM.
 func TestAnHAResourceOfOthersIsTakenOverAndGivenBack(t *testing.T) {
 	t.Parallel()

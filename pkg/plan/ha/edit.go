@@ -78,6 +78,9 @@ func (e CreateRule) String() string { return fmt.Sprintf("making the HA rule %s"
 
 // String says what it does.
 func (e ChangeRule) String() string {
+	if e.Set["resources"] == "" {
+		return fmt.Sprintf("disabling the HA rule %s, which somebody else made and which is for no other resource", e.Name)
+	}
 	return fmt.Sprintf("changing the resources of the HA rule %s", e.Name)
 }
 

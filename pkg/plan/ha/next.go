@@ -95,7 +95,9 @@ func (p planner) leaveRules() Edit {
 	}
 	for _, name := range p.Record.Rules {
 		if rule := p.present.Rules[name]; !p.asksFor(name) && rule.Has(p.sid()) {
-			return p.leave(name, rule)
+			if edit := p.leave(name, rule); edit != nil {
+				return edit
+			}
 		}
 	}
 	return nil
@@ -105,8 +107,13 @@ func (p planner) leaveRules() Edit {
 // affinity of one resource alone.
 func (p planner) leave(name string, rule Rule) Edit {
 	others := slices.DeleteFunc(rule.resources(), func(sid string) bool { return sid == p.sid() })
-	if len(others) == 0 {
+	switch {
+	case rule.IsLeftToUs(p.ID):
 		return DeleteRule{Name: name}
+	case len(others) == 0 && rule.isDisabled():
+		return nil
+	case len(others) == 0: // somebody else made it, and Proxmox VE keeps no rule for nothing
+		return ChangeRule{Name: name, Set: map[string]string{"type": rule["type"], "disable": "1"}, Digest: p.present.RulesDigest}
 	}
 	edit := ChangeRule{Name: name, Set: map[string]string{"type": rule["type"], "resources": strings.Join(others, ",")}, Digest: p.present.RulesDigest}
 	if rule["type"] == resourceAffinity && len(others) == 1 {

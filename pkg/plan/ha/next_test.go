@@ -116,8 +116,17 @@ func TestTheNextEdit(t *testing.T) {
 		},
 		{
 			name: "the last leaves", wanted: ha.Wanted{Spec: asked(), Record: &ha.Record{Rules: []string{"n"}}},
-			present: ha.State{Resource: map[string]string{}, Rules: map[string]ha.Rule{"n": {"type": "node-affinity", "resources": sid}}},
+			present: ha.State{Resource: map[string]string{}, Rules: map[string]ha.Rule{"n": {"type": "node-affinity", "resources": sid, "comment": "made by CAPVE"}}},
 			want:    ha.DeleteRule{Name: "n"},
+		},
+		{
+			name: "the last leaves somebody's rule", wanted: ha.Wanted{Spec: asked(), Record: &ha.Record{Rules: []string{"n"}}},
+			present: ha.State{Resource: map[string]string{}, Rules: map[string]ha.Rule{"n": {"type": "node-affinity", "resources": sid, "comment": "theirs"}}, RulesDigest: "r"},
+			want:    ha.ChangeRule{Name: "n", Set: map[string]string{"type": "node-affinity", "disable": "1"}, Digest: "r"},
+		},
+		{
+			name: "which is then as good as left", wanted: ha.Wanted{Spec: asked(), Record: &ha.Record{Rules: []string{"n"}}},
+			present: ha.State{Resource: map[string]string{}, Rules: map[string]ha.Rule{"n": {"type": "node-affinity", "resources": sid, "disable": "1"}}},
 		},
 		{
 			name: "a rule that others added it to", wanted: ha.Wanted{Spec: asked()},

@@ -44,6 +44,15 @@ func (r Rule) resources() []string {
 	return strings.FieldsFunc(r["resources"], func(c rune) bool { return c == ',' || c == ';' || c == ' ' })
 }
 
+// ruleComment says of a rule that we made it.
+const ruleComment = "made by CAPVE"
+
+// IsLeftToUs reports whether a rule is ours to delete: we made it, nobody said otherwise in its comment, and it is for no other
+// resource than this one.
+func (r Rule) IsLeftToUs(id proxmox.VMID) bool {
+	return r["comment"] == ruleComment && slices.Equal(r.resources(), []string{SID(id)})
+}
+
 func (r Rule) isDisabled() bool { return r["disable"] == "1" }
 
 // SID is how a VM is called as an HA resource.

@@ -175,16 +175,15 @@ func ruleProblems(wanted v1beta1.HighAvailabilityRule, present Rule) []string {
 // newRule is the rule that is made for a resource; nil where the spec does not say what it is to be. Proxmox VE takes no rule
 // about the affinity of one resource alone but a disabled one.
 func newRule(wanted v1beta1.HighAvailabilityRule, sid string) Rule {
-	const comment = "made by CAPVE"
 	switch {
 	case len(wanted.NodeAffinity.Nodes) > 0:
-		rule := Rule{"type": nodeAffinity, "resources": sid, "nodes": nodes(wanted.NodeAffinity.Nodes), "comment": comment}
+		rule := Rule{"type": nodeAffinity, "resources": sid, "nodes": nodes(wanted.NodeAffinity.Nodes), "comment": ruleComment}
 		if strict := wanted.NodeAffinity.Strict; strict != nil && *strict {
 			rule["strict"] = "1"
 		}
 		return rule
 	case wanted.ResourceAffinity != "":
-		return Rule{"type": resourceAffinity, "resources": sid, "affinity": string(wanted.ResourceAffinity), "disable": "1", "comment": comment}
+		return Rule{"type": resourceAffinity, "resources": sid, "affinity": string(wanted.ResourceAffinity), "disable": "1", "comment": ruleComment}
 	}
 	return nil
 }
