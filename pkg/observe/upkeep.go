@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"time"
@@ -19,6 +20,26 @@ import (
 // read when the inventory shows that something became of the VM, and when the spec says something new.
 const recheck = 10 * time.Minute
 
+// The inventory does not show all that somebody may change. Where that is to be told, the config is read once in each round, at a
+// time of the VM's own, so that not all are read at once; the first time not before it was left alone for half a round.
+const (
+	round     = time.Hour
+	firstRest = round / 2
+)
+
+// nextRound is when the config is read the next time only to see whether it was changed.
+func nextRound(uuid proxmox.SMBIOSUUID, last time.Time) time.Time {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(uuid)) // it never fails
+	own := time.Duration(hash.Sum32()%uint32(round/time.Second)) * time.Second
+	earliest := last.Add(firstRest)
+	next := earliest.Truncate(round).Add(own)
+	if next.Before(earliest) {
+		next = next.Add(round)
+	}
+	return next
+}
+
 // addUpkeep adds the config of a VM that ran once, where there may be something to do or to tell about it. A VM at rest costs
 // nothing.
 func (o *Observer) addUpkeep(ctx context.Context, cluster *pve.Cluster, subject MachineSubject, machine *plan.Machine) error {
@@ -33,7 +54,7 @@ func (o *Observer) addUpkeep(ctx context.Context, cluster *pve.Cluster, subject 
 			return err
 		}
 	} else if sight.listed && known.seen == nil && sight.isSettled() {
-		o.Memory.withUpkeep(subject.uuid(), func(k *knownUpkeep) { k.seen = &sight.entry })
+		o.Memory.withUpkeep(subject.uuid(), func(k *knownUpkeep) { k.seen, k.readAt = &sight.entry, o.Clock.Now() })
 	}
 	sight.tell()
 	return nil
@@ -63,12 +84,28 @@ func (s *upkeepSight) hasToRead(known knownUpkeep) bool {
 		return true
 	case known.live != nil && (isKept || isWrong) && s.Clock.Since(known.readAt) >= recheck:
 		return true
+	case s.isDue(known):
+		return true
 	case known.seen == nil || !s.listed || !isOther(*known.seen, s.entry):
 		return false
 	case s.entry.Status != pve.StatusRunning && !isKept && !isWrong:
 		return false // it is looked at when it runs again
 	}
 	return known.live != nil || policy != v1beta1.DriftPolicyIgnore
+}
+
+// isDue reports whether the config is to be read because it was not for long.
+func (s *upkeepSight) isDue(known knownUpkeep) bool {
+	due, isRead := s.due(known)
+	return isRead && !s.Clock.Now().Before(due)
+}
+
+// due is when the config is read although nothing shows that it was changed. It is not where nobody wants to know.
+func (s *upkeepSight) due(known knownUpkeep) (time.Time, bool) {
+	if s.machine.Spec.DriftPolicy == v1beta1.DriftPolicyIgnore || known.readAt.IsZero() {
+		return time.Time{}, false
+	}
+	return nextRound(s.subject.uuid(), known.readAt), true
 }
 
 // isWrong reports whether the config was last seen not to be as asked.
@@ -120,6 +157,9 @@ func (s *upkeepSight) tell() {
 			upkeep.LookAgain = wait
 		}
 	}
+	if due, isRead := s.due(known); isRead {
+		again(max(due.Sub(s.Clock.Now()), time.Second))
+	}
 	if known.live == nil {
 		return
 	}
@@ -147,7 +187,8 @@ func (s *upkeepSight) tell() {
 // knownUpkeep is what is remembered of the config of a VM that ran once.
 type knownUpkeep struct {
 	// live is nil when it is not known.
-	live   *plan.Live
+	live *plan.Live
+	// readAt is when it was read, or the VM was first looked at.
 	readAt time.Time
 	// seen is what the inventory said of the VM then, or when it was first looked at.
 	seen *pve.VM
