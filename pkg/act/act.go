@@ -104,7 +104,10 @@ func (a *Actor) reserve(ctx context.Context, subject observe.MachineSubject, act
 	before := subject.ProxmoxMachine.Spec.Reservation
 	left := a.Ledger.NewEntry(subject.ProxmoxMachine, subject.ProxmoxCluster, before)
 	identity := proxmox.SMBIOSUUID(reservation.UUID)
-	err = a.patchSpec(ctx, subject.ProxmoxMachine, func(spec *v1beta1.ProxmoxMachineSpec) { spec.Reservation = reservation })
+	err = a.patch(ctx, subject.ProxmoxMachine, func(machine *v1beta1.ProxmoxMachine) {
+		machine.Spec.Reservation = reservation
+		setAnnotation(machine, v1beta1.AppliedSpecAnnotation, action.Applied)
+	})
 	if err != nil {
 		a.Ledger.Return(subject.Key())
 		if before.UUID != "" && !errors.Is(err, observe.ErrBehind) {

@@ -40,6 +40,8 @@ type HoldAddresses struct {
 // refused, to be planned anew, when other reservations were made since the snapshot.
 type Reserve struct {
 	Reservation v1beta1.Reservation
+	// Applied is what RecordApplied writes down: the VM is made so.
+	Applied string
 	// LedgerVersion is the state of the reservations that the choice was made from.
 	LedgerVersion int64
 	// Abandoned says what is left on a host that was declared gone; empty when nothing is.

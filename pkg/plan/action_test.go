@@ -30,11 +30,11 @@ func TestWhatAnActionAsksFor(t *testing.T) {
 		},
 		{
 			"a place of which the actor draws the identity", machine(),
-			plan.Reserve{LedgerVersion: 7, Reservation: v1beta1.Reservation{Region: "home", Node: "pve1", VMID: 101, SourceNode: "pve3", SourceVMID: 9000, SeedStorage: "local"}},
+			plan.Reserve{Applied: vmconfig.WriteApplied(spec()), LedgerVersion: 7, Reservation: v1beta1.Reservation{Region: "home", Node: "pve1", VMID: 101, SourceNode: "pve3", SourceVMID: 9000, SeedStorage: "local"}},
 		},
 		{
 			"another VMID, all else as reserved", machine(reserved, foreign, func(m *plan.Machine) { m.Candidates.FreeVMIDs["home"] = 205 }),
-			plan.Reserve{LedgerVersion: 7, Reservation: v1beta1.Reservation{
+			plan.Reserve{Applied: vmconfig.WriteApplied(spec()), LedgerVersion: 7, Reservation: v1beta1.Reservation{
 				UUID: string(uuid), Region: "home", Node: "pve1", VMID: 205, SourceNode: "pve3", SourceVMID: 9000, SeedStorage: "local",
 			}},
 		},

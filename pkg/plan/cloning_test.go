@@ -10,6 +10,7 @@ import (
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
@@ -132,7 +133,7 @@ func TestWhatIsLeftOnALostHostIsTold(t *testing.T) {
 
 func TestTheNewPlaceHasTheOldIdentity(t *testing.T) {
 	do, _ := plan.MachineStep(machine(leaving, seedVolumeSeen(plan.SeedAbsent))).(plan.Do)
-	want := plan.Reserve{LedgerVersion: 7, Reservation: v1beta1.Reservation{
+	want := plan.Reserve{Applied: vmconfig.WriteApplied(spec()), LedgerVersion: 7, Reservation: v1beta1.Reservation{
 		UUID: string(uuid), Region: "home", Node: "pve2", VMID: 102, SourceNode: "pve3", SourceVMID: 9000, SeedStorage: "local",
 	}}
 	if diff := cmp.Diff(plan.Action(want), do.Action); diff != "" {

@@ -35,7 +35,7 @@ func MachineStep(m Machine) Decision {
 	}
 	for _, step := range []func(Machine) Decision{
 		awaitTask, claimAddresses, holdAddresses, reserve, identify, relocate, follow, distinguish, awaitSecurityGroups, upload, clone, create, halt,
-		configure, resize, unlessLocked(setFirewall), unlessLocked(alterBeforeStart), unlessLocked(start), record, unlessLocked(turnOff),
+		configure, resize, recordConfigured, unlessLocked(setFirewall), unlessLocked(alterBeforeStart), unlessLocked(start), record, unlessLocked(turnOff),
 		unlessLocked(removeSeed), unlessLocked(alter), movePool, tellHAManager, remindOfSecurityGroups, remindOfHAManager,
 	} {
 		if decision := step(m); decision != nil {
@@ -285,6 +285,9 @@ func configure(m Machine) Decision {
 		return nil
 	}
 	desired := desired(m)
+	if applied, known := vmconfig.ReadApplied(m.Upkeep.Applied); known {
+		desired = desired.After(applied)
+	}
 	if misfits := desired.Misfits(m.VM.Config); len(misfits) > 0 {
 		return Stalled{Reason{InvalidConfiguration, strings.Join(misfits, "; ")}}
 	}
@@ -339,14 +342,36 @@ func record(m Machine) Decision {
 	}
 }
 
+// recordConfigured writes down the spec that the VM's config was brought to, where it is another than that which the machine was
+// reserved with. So it is known, once the VM runs, what the spec listed in the meantime and lists no more.
+func recordConfigured(m Machine) Decision {
+	if m.Spec.ProviderID != "" || m.VM.Power == PowerRunning || m.VM.Presence != PresenceOurs || m.Upkeep.Applied == "" ||
+		m.Upkeep.Applied == vmconfig.WriteApplied(m.Spec) {
+		return nil
+	}
+	return recordApplied(m)
+}
+
 // applied is the spec that a VM which runs for the first time was made from, for the annotation. The spec may have changed while
-// the VM started, and what it was before is not known: then all that is not as it says counts as new.
+// the VM started, or what it was may not be known: then all that is not as it says counts as new.
 func applied(m Machine) string {
-	desired := desired(m)
-	if vmconfig.Diff(desired, m.VM.Config).Empty() && len(m.ungrown(desired.Growths(m.VM.Config))) == 0 {
-		return vmconfig.WriteApplied(m.Spec)
+	for _, text := range []string{m.Upkeep.Applied, vmconfig.WriteApplied(m.Spec)} {
+		desired, known := desired(m), false
+		if desired.Spec, known = specOf(m, text); !known {
+			continue
+		}
+		if vmconfig.Diff(desired, m.VM.Config).Empty() && len(m.ungrown(desired.Growths(m.VM.Config))) == 0 {
+			return text
+		}
 	}
 	return vmconfig.WriteApplied(v1beta1.ProxmoxMachineSpec{})
+}
+
+// specOf is the machine's spec as it was when a part of it was written down.
+func specOf(m Machine, applied string) (v1beta1.ProxmoxMachineSpec, bool) {
+	spec, known := vmconfig.ReadApplied(applied)
+	spec.Reservation, spec.Bootstrap = m.Spec.Reservation, m.Spec.Bootstrap
+	return spec, known
 }
 
 // removeSeed takes the bootstrap data away once it has done its work: first out of the drive, then off the storage.

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -93,6 +94,67 @@ func TestASpecThatChangedWhileTheVMStartedIsCarriedOut(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhatASpecListsNoMoreGoes also where it was taken out before the VM ran, or before that was known.
+func TestWhatASpecListsNoMoreGoes(t *testing.T) {
+	listing := func(m *plan.Machine) {
+		m.Spec.Tags, m.Spec.Description = []string{"old"}, "old"
+		m.Spec.Hardware.SerialPorts = []string{"serial0"}
+	}
+	listsNoMore := func(m *plan.Machine) {
+		m.Spec.Tags, m.Spec.Description, m.Spec.Hardware.SerialPorts = nil, "", nil
+	}
+	made := func(state change, changes ...change) plan.Machine {
+		m := machine(listing, state)
+		m.Upkeep.Applied = vmconfig.WriteApplied(m.Spec)
+		for _, change := range append(changes, listsNoMore) {
+			change(&m)
+		}
+		return m
+	}
+	gone := func(t *testing.T, vm, change any) {
+		t.Helper()
+		config, _ := vm.(vmconfig.Config)
+		after, _ := change.(vmconfig.Change)
+		got := after.Apply(config)
+		if strings.Contains(got["tags"], "old") || strings.Contains(got["description"], "old") || got["serial0"] != "" {
+			t.Errorf("it is left in %v", got)
+		}
+	}
+	t.Run("before it starts", func(t *testing.T) {
+		m := made(resized)
+		do, _ := plan.MachineStep(m).(plan.Do)
+		action, is := do.Action.(plan.Configure)
+		if !is {
+			t.Fatalf("the step is %s", told(do))
+		}
+		gone(t, m.VM.Config, action.Change)
+		m.VM.Config = action.Change.Apply(m.VM.Config)
+		if diff := cmp.Diff("do RecordApplied | Configuring: writing down the spec that the VM's config is brought to", told(plan.MachineStep(m))); diff != "" {
+			t.Errorf("and then (-want +got):\n%s", diff)
+		}
+		m.Upkeep.Applied = vmconfig.WriteApplied(m.Spec)
+		if do, _ := plan.MachineStep(m).(plan.Do); do.Reason.Code != plan.Starting {
+			t.Errorf("and then %s", told(do))
+		}
+	})
+	t.Run("while it starts", func(t *testing.T) {
+		m := made(running)
+		do, _ := plan.MachineStep(m).(plan.Do)
+		action, is := do.Action.(plan.RecordProviderID)
+		if !is || action.Applied != m.Upkeep.Applied {
+			t.Fatalf("the step is %s, and writes %+v", told(do), action)
+		}
+		m.Spec.ProviderID, m.SeedRemoved = action.ProviderID, true
+		m.Upkeep.Live = &plan.Live{Config: m.VM.Config}
+		next, _ := plan.MachineStep(m).(plan.Do)
+		change, is := next.Action.(plan.Reconfigure)
+		if !is {
+			t.Fatalf("the next step is %s", told(next))
+		}
+		gone(t, m.VM.Config, change.Change)
+	})
 }
 
 func TestTheStateOfTheConfigurationIsTold(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
@@ -44,7 +45,7 @@ func reserveVMID(m Machine, reservation v1beta1.Reservation) Decision {
 }
 
 func reserveAt(m Machine, reservation v1beta1.Reservation) Decision {
-	reserve := Reserve{Reservation: reservation, LedgerVersion: m.Candidates.LedgerVersion}
+	reserve := Reserve{Reservation: reservation, Applied: vmconfig.WriteApplied(m.Spec), LedgerVersion: m.Candidates.LedgerVersion}
 	if left := leftovers(m); len(left) > 0 && m.VM.Presence != PresenceForeign {
 		reserve.Abandoned = "the machine goes to another host " + without(m, left)
 	}

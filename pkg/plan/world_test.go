@@ -233,6 +233,7 @@ func (w *world) request(action plan.Action) (*job, error) {
 		w.claims = 1
 	case plan.Reserve:
 		w.reserve(action.Reservation)
+		w.applied = action.Applied
 	case plan.RecordFirewall:
 		w.before = action.Before
 	case plan.EditFirewall:

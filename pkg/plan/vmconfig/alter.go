@@ -35,7 +35,7 @@ type Alteration struct {
 func Alter(desired Desired, applied v1beta1.ProxmoxMachineSpec, observed Config) Alteration {
 	before := desired
 	before.Spec, before.Seed, desired.Seed = applied, "", ""
-	desired.dropped, desired.former = missing(applied.Tags, desired.Spec.Tags), applied.Description
+	desired = desired.After(applied)
 	alteration := &alteration{
 		observed: observed, running: desired.Running, was: map[place]string{}, change: Comparison{Change: Change{Set: map[string]string{}}}, repair: Comparison{Change: Change{Set: map[string]string{}}},
 	}

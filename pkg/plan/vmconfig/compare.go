@@ -104,7 +104,7 @@ func Compare(desired Desired, observed Config) Comparison {
 	comparison.complete(wants, observed)
 	for _, key := range slices.Sorted(maps.Keys(observed)) {
 		if !wanted[key] {
-			comparison.dismiss(key, observed[key])
+			comparison.dismiss(key, observed[key], slices.Contains(desired.gone, key))
 		}
 	}
 	slices.Sort(comparison.Change.Delete)
@@ -144,10 +144,12 @@ func (c *Comparison) compare(want want, observed string) {
 	}
 }
 
-// dismiss takes away what came with the template and must not be there: network devices that are not asked for, and Proxmox
-// VE's own cloud-init drives.
-func (c *Comparison) dismiss(key, observed string) {
+// dismiss takes away what must not be there: network devices that are not asked for, and Proxmox VE's own cloud-init drives, which came
+// with the template, and devices that the spec no longer lists.
+func (c *Comparison) dismiss(key, observed string, isGone bool) {
 	switch {
+	case isGone:
+		c.differ(Difference{Field: at(FieldOf(key), key, "", Reboot), Is: observed})
 	case isIndexed(key, "net"):
 		c.differ(Difference{Field: at("network.devices["+key+"]", key, "", HotplugNetwork), Is: observed})
 	case isDriveKey(key) && isCloudInit(observed):

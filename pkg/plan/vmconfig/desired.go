@@ -26,6 +26,15 @@ type Desired struct {
 	dropped []string
 	// former is the description that the spec had.
 	former string
+	// gone are the keys of devices that the spec listed and lists no more.
+	gone []string
+}
+
+// After is what is desired of a VM that was brought to another spec before: what that listed and this one does not goes.
+func (d Desired) After(applied v1beta1.ProxmoxMachineSpec) Desired {
+	d.dropped, d.former = missing(applied.Tags, d.Spec.Tags), applied.Description
+	d.gone = missing(elementKeys(&applied), elementKeys(&d.Spec))
+	return d
 }
 
 // Encode returns the config of a VM that has nothing yet: every value that is asked for.
