@@ -172,6 +172,7 @@ func (m *Memory) isUntouched(uuid proxmox.SMBIOSUUID) (untouched bool) {
 func (m *Memory) Cloned(uuid proxmox.SMBIOSUUID, err error) {
 	class := pve.ClassOf(err)
 	m.with(uuid, func(r *recollection) {
+		r.growing, r.grown = growing{}, nil // the disks of a VM that somebody destroyed went with it
 		switch class {
 		case pve.None, pve.Other: // an error that nobody knows may have come after the VM was made
 			r.clones++

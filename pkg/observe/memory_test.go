@@ -144,6 +144,21 @@ func TestAVMIDStaysUntouchedWhileEveryCloneIsRefused(t *testing.T) {
 	}
 }
 
+func TestDisksOfAVMThatIsMadeAnewAreNotGrownYet(t *testing.T) {
+	memory, _ := newTestMemory()
+	memory.Reserved(someVM)
+	memory.Grows(someVM, "UPID:1", "scsi0", 20)
+	memory.taskEnded(someVM, "UPID:1")
+	memory.Cloned(someVM, nil) // somebody destroyed it before it ran
+	if got := memory.grown(someVM); len(got) > 0 {
+		t.Errorf("of a VM that is made anew: %v", got)
+	}
+	memory.taskEnded(someVM, "UPID:1")
+	if got := memory.grown(someVM); len(got) > 0 {
+		t.Errorf("by the task of the VM before: %v", got)
+	}
+}
+
 func TestDisksThatWereSeenToBeGrownAreRemembered(t *testing.T) {
 	memory, _ := newTestMemory()
 	memory.Grows(someVM, "UPID:1", "scsi0", 20)
