@@ -65,12 +65,13 @@ func (s *simulation) changeInPeace() {
 	}
 }
 
-// noted remembers what a spec says that it did not say before.
+// noted remembers what a spec says that it did not say before. Which tags of a VM that never ran are the spec's, and not its template's,
+// nobody knows: they stay.
 func (m *machine) noted(before, after *v1beta1.ProxmoxMachineSpec) {
 	m.changes++
 	m.firewalls = append(m.firewalls, after.Firewall)
 	for _, tag := range before.Tags {
-		if !slices.Contains(after.Tags, tag) {
+		if before.ProviderID != "" && !slices.Contains(after.Tags, tag) {
 			m.dropped = append(m.dropped, tag)
 		}
 	}

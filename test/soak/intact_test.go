@@ -73,9 +73,13 @@ func (s *simulation) unlikeConfig(g guest) string {
 	config := g.config()
 	comparison := vmconfig.Compare(desired, config)
 	for _, difference := range comparison.Differences {
+		if difference.Part == "size" && s.isGrown(g, difference.Key) {
+			continue // a worker that died did not write it down, and Proxmox VE has nothing left to grow
+		}
 		hand, changed := g.byHand[difference.Key]
-		isKept := changed && (difference.Effect == vmconfig.Replace || hand.value == config[difference.Key] && g.object.Spec.DriftPolicy != v1beta1.DriftPolicyRepair)
-		if !isKept {
+		isAsLeft := hand.value == config[difference.Key] || hand.changes != g.changes // the spec may have changed another part of it since
+		isKept := difference.Effect == vmconfig.Replace || isAsLeft && g.object.Spec.DriftPolicy != v1beta1.DriftPolicyRepair
+		if !changed || !isKept {
 			return fmt.Sprintf("%s, and it is to be %s: %s", difference, g.object.Spec.DriftPolicy, reasons(g.object, true))
 		}
 	}
@@ -88,6 +92,26 @@ func (s *simulation) unlikeConfig(g guest) string {
 		}
 	}
 	return ""
+}
+
+// isGrown reports whether the volume of a disk is as large as the spec says, whatever the config says of it.
+func (s *simulation) isGrown(g guest, key string) bool {
+	wanted := g.object.Spec.Disks.Boot.SizeGiB
+	for _, disk := range g.object.Spec.Disks.Additional {
+		if disk.Name == key {
+			wanted = disk.SizeGiB
+		}
+	}
+	name, _, _ := strings.Cut(g.config()[key], ",")
+	return slices.ContainsFunc(s.world.Volumes(), func(volume pvesim.Volume) bool {
+		return string(volume.ID) == name && (volume.Node == "" || volume.Node == g.vm.Node) && volume.Size >= proxmox.GiB(wanted).Bytes()
+	})
+}
+
+// isStartedEarly reports whether an administrator's start came between, while the VM was configured: it runs without its seed, which
+// nothing but a MachineHealthCheck sees.
+func (s *simulation) isStartedEarly(vm pvesim.VM) bool {
+	return s.specOf(vm.VMID).Pending["smbios1"] != ""
 }
 
 // unlikeDecoded reads some of the config without the planner's help.
