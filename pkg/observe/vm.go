@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
@@ -39,6 +40,9 @@ func (o *Observer) vm(ctx context.Context, cluster *pve.Cluster, subject Machine
 	vm, err := sight.look(ctx)
 	if err == nil {
 		vm, err = sight.unlessElsewhere(ctx, vm)
+	}
+	if err == nil && sight.runsUnasked(vm) {
+		vm.StartedEarly, err = sight.isStartedEarly(ctx)
 	}
 	vm.Listing, vm.HAState = sight.listing(), sight.entry.HAState
 	// Who moves the VM back at once changes nothing that the inventory showed.
@@ -208,6 +212,22 @@ func (s *vmSight) fromConfig(ctx context.Context) (plan.VM, error) {
 			s.ref.ID, s.ref.Node, vmconfig.Marker(s.subject.uuid())), nil
 	}
 	return plan.VM{Presence: plan.PresenceForeign, Node: s.ref.Node}, nil
+}
+
+// runsUnasked reports whether the VM runs for the first time, and not by a start of ours.
+func (s *vmSight) runsUnasked(vm plan.VM) bool {
+	machine := s.subject.ProxmoxMachine
+	return vm.Presence == plan.PresenceOurs && vm.Power == plan.PowerRunning && machine.Spec.ProviderID == "" && machine.DeletionTimestamp.IsZero() && !s.justStarted()
+}
+
+// isStartedEarly reports whether a VM that runs for the first time was started by somebody while it was configured: what we set then
+// waits for the next start, its identity among it, and the guest has no seed. The config shows what waits as if it were set.
+func (s *vmSight) isStartedEarly(ctx context.Context) (bool, error) {
+	config, err := s.pve.PendingVMConfig(ctx, s.ref)
+	if err != nil {
+		return false, fmt.Errorf("read what VM %d was started with: %w", s.ref.ID, err)
+	}
+	return slices.Contains(config.Waiting, "smbios1"), nil
 }
 
 // making is the reason of a machine whose VM is being made.

@@ -110,3 +110,31 @@ func TestAVMThatWasDestroyedIsNotAskedForItsConfig(t *testing.T) {
 		})
 	}
 }
+
+// TestAVMThatWasStartedWhileItWasConfiguredIsKnown: its config reads as if all were set, and its guest has no seed.
+func TestAVMThatWasStartedWhileItWasConfiguredIsKnown(t *testing.T) {
+	identity := "uuid=" + string(someVM)
+	config := map[string]any{"smbios1": identity, "ide2": "local:iso/" + string(someVM) + ".iso,media=cdrom", "description": vmconfig.Marker(someVM), "digest": "d"}
+	shown := guest(101, "pve1", "worker-1", "", 0)
+	shown["status"] = pve.StatusRunning
+	for name, row := range map[string]struct {
+		pending    []map[string]any
+		providerID string
+		early      bool
+		requests   int32
+	}{
+		"while it was configured":    {[]map[string]any{{"key": "smbios1", "value": "uuid=before", "pending": identity}}, "", true, 2},
+		"after that":                 {[]map[string]any{{"key": "smbios1", "value": identity}}, "", false, 2},
+		"with something else to do":  {[]map[string]any{{"key": "smbios1", "value": identity}, {"key": "cores", "value": 2, "pending": 4}}, "", false, 2},
+		"it ran before: no question": {nil, "proxmox://x", false, 1},
+	} {
+		machine := &v1beta1.ProxmoxMachine{Spec: v1beta1.ProxmoxMachineSpec{
+			ProviderID: row.providerID, Reservation: v1beta1.Reservation{UUID: string(someVM), VMID: 101, Node: "pve1"},
+		}}
+		region, asked := sight(t, hosts(shown), answers{"/nodes/pve1/qemu/101/config": config, "/nodes/pve1/qemu/101/pending": row.pending})
+		vm, err := region.vm(t.Context(), region.pve, MachineSubject{ProxmoxMachine: machine}, plan.Task{})
+		if err != nil || vm.Presence != plan.PresenceOurs || vm.StartedEarly != row.early || asked.Load() != row.requests {
+			t.Errorf("%s: %+v after %d requests, error %v", name, vm, asked.Load(), err)
+		}
+	}
+}

@@ -273,7 +273,7 @@ func seedUploaded(m Machine) bool {
 // halt stops a VM that was started by another before it was configured: it booted without its bootstrap data, and with the
 // template's MAC addresses.
 func halt(m Machine) Decision {
-	if m.Spec.ProviderID != "" || m.VM.Power != PowerRunning || vmconfig.HasSeed(m.VM.Config) {
+	if m.Spec.ProviderID != "" || m.VM.Power != PowerRunning || vmconfig.HasSeed(m.VM.Config) && !m.VM.StartedEarly {
 		return nil
 	}
 	return Do{Stop{virtualMachine(m)}, Reason{Stopping, fmt.Sprintf("stopping VM %d on %s, which was started before it was configured", m.Spec.Reservation.VMID, m.VM.Node)}}

@@ -299,6 +299,10 @@ func TestWhileTheVMIsMade(t *testing.T) {
 			"a VM that somebody started before it was configured is stopped", machine(cloned, power(plan.PowerRunning)),
 			"do Stop | Stopping: stopping VM 101 on pve1, which was started before it was configured",
 		},
+		{
+			"as is one that was started while it was", machine(configured, power(plan.PowerRunning), func(m *plan.Machine) { m.VM.StartedEarly = true }),
+			"do Stop | Stopping: stopping VM 101 on pve1, which was started before it was configured",
+		},
 		{"then its disk is grown", machine(configured), "do Resize | Resizing: growing disk scsi0 of VM 101 to 20 GiB"},
 		{"also when the tasks before are forgotten, since the drive has the seed", machine(configured, task("", plan.TaskNone)), "do Resize | Resizing: growing disk scsi0 of VM 101 to 20 GiB"},
 		{"the growing is waited for", machine(configured, task("resize", plan.TaskRunning)), "wait | Resizing: growing a disk"},

@@ -300,6 +300,8 @@ type VM struct {
 	// Config is the VM's config; nil when the pass did not have to read it because the inventory said enough.
 	Config vmconfig.Config
 	Digest proxmox.Digest
+	// StartedEarly says that the VM was started while it was configured, so that it runs as it was before.
+	StartedEarly bool
 	// LookAgain is when to look again at a VM whose node just said that it runs: the inventory lags behind and may never show
 	// what becomes of it before it caught up; zero when the inventory shows it.
 	LookAgain time.Duration

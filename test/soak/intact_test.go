@@ -108,12 +108,6 @@ func (s *simulation) isGrown(g guest, key string) bool {
 	})
 }
 
-// isStartedEarly reports whether an administrator's start came between, while the VM was configured: it runs without its seed, which
-// nothing but a MachineHealthCheck sees.
-func (s *simulation) isStartedEarly(vm pvesim.VM) bool {
-	return s.specOf(vm.VMID).Pending["smbios1"] != ""
-}
-
 // unlikeDecoded reads some of the config without the planner's help.
 func (s *simulation) unlikeDecoded(g guest) string {
 	config, spec := g.config(), g.object.Spec

@@ -221,8 +221,6 @@ func (s *simulation) unsettledMachine(m *machine) string {
 		return ""
 	case len(vms) != 1 || vms[0].Status != "running" || object.Spec.ProviderID == "":
 		return fmt.Sprintf("it has no running VM: %v; %s", vms, reasons(object, found))
-	case s.isStartedEarly(vms[0]):
-		return ""
 	case conditions.Get(object, clusterv1.ReadyCondition) == nil || conditions.Get(object, clusterv1.ReadyCondition).Status != metav1.ConditionTrue:
 		return "it is not Ready: " + reasons(object, found)
 	}
