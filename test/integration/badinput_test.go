@@ -254,7 +254,7 @@ func badMachines() []badMachine {
 		{
 			"unknown pool", nil, func(_ *bench, m *v1beta1.ProxmoxMachine) { m.Spec.Pool = "later" },
 			"WaitingForCapacity",
-			[]string{"pve1: pool later, which spec.pool names, does not exist: make it"},
+			[]string{"pve1, pve2, pve3: pool later, which spec.pool names, does not exist: make it"},
 			func(b *bench, _ *v1beta1.ProxmoxMachine) { b.pve.World.AddPool(pvesim.PoolSpec{ID: "later"}) },
 		},
 		{
@@ -291,7 +291,7 @@ func badMachines() []badMachine {
 		{
 			"more memory than any host has", nil, func(_ *bench, m *v1beta1.ProxmoxMachine) { m.Spec.Memory.SizeMiB = 1 << 20 },
 			"WaitingForCapacity",
-			[]string{"pve1: 131072 MiB of memory free of 1048576 asked"},
+			[]string{"pve1, pve2, pve3: 131072 MiB of memory free of 1048576 asked"},
 			nil,
 		},
 		{

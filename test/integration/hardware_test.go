@@ -98,7 +98,7 @@ func (b *bench) hasWhole(machine *v1beta1.ProxmoxMachine, got v1beta1.ProxmoxMac
 	b.Expect(got.Description).To(Equal(want.Description))
 	b.Expect(got.Tags).To(ContainElements("prod", "k8s.1"))
 	b.Expect(got.Network.Devices[1].LinkDown).To(HaveValue(BeTrue()))
-	b.Expect(got.Network.Devices[0].Queues).To(Equal(int32(4)))
+	b.Expect(got.Network.Devices[0].Queues).To(Equal(int32(2)), "one for each vCPU that is plugged in")
 	b.Expect(got.Network.Devices[0].MACAddress).To(HavePrefix("BC:24:11:"))
 }
 
