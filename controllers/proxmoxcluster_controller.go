@@ -35,7 +35,7 @@ type ClusterReconciler struct {
 // +kubebuilder:rbac:groups=ipam.cluster.x-k8s.io,resources=globalinclusterippools,verbs=get
 
 // Reconcile takes one pass over a cluster.
-func (r *ClusterReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+func (r *ClusterReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, reterr error) {
 	cluster := &v1beta1.ProxmoxCluster{}
 	if err := r.Client.Get(ctx, req.NamespacedName, cluster); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -61,7 +61,7 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	}
 	pass := status.ClusterPass{}
 	defer func() {
-		reterr = kerrors.NewAggregate([]error{unwritten, r.report(ctx, helper, cluster, pass, reterr)})
+		result, reterr = unlessConflict(ctx, result, kerrors.NewAggregate([]error{unwritten, r.report(ctx, helper, cluster, pass, reterr)}))
 	}()
 	return r.run(ctx, cluster, owner, &pass)
 }

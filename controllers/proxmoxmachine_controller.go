@@ -45,7 +45,7 @@ type MachineReconciler struct {
 // +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch;update
 
 // Reconcile takes one pass over a machine.
-func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ ctrl.Result, reterr error) {
+func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, reterr error) {
 	machine := &v1beta1.ProxmoxMachine{}
 	if err := r.Client.Get(ctx, req.NamespacedName, machine); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -82,7 +82,7 @@ func (r *MachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (_ 
 	}
 	pass, before := status.MachinePass{}, machine.DeepCopy()
 	defer func() {
-		reterr = kerrors.NewAggregate([]error{unwritten, r.report(ctx, helper, subject, pass, reterr)})
+		result, reterr = unlessConflict(ctx, result, kerrors.NewAggregate([]error{unwritten, r.report(ctx, helper, subject, pass, reterr)}))
 		r.Events.All(machine, status.MachineEvents(before, machine, pass))
 		r.writes.note(before, machine.ResourceVersion)
 		r.writes.note(machine, writer.version)

@@ -2,6 +2,8 @@ package controllers
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -24,6 +26,25 @@ func write(ctx context.Context, helper *patch.Helper, object client.Object, cond
 		return kerrors.FilterOut(err, apierrors.IsNotFound)
 	}
 	return err
+}
+
+// unlessConflict has a pass be taken again, soon, that another writer of the object came before. That is no error: nothing was
+// written from what is no longer so.
+func unlessConflict(ctx context.Context, result ctrl.Result, err error) (ctrl.Result, error) {
+	if err == nil || !isConflict(err) {
+		return result, err
+	}
+	ctrl.LoggerFrom(ctx).V(4).Info("Another writer came before, trying again", "conflict", err.Error())
+	return ctrl.Result{RequeueAfter: tryAgain}, nil
+}
+
+// isConflict reports whether an error, or each of several, is that the object has changed.
+func isConflict(err error) bool {
+	var several kerrors.Aggregate
+	if !errors.As(err, &several) {
+		return apierrors.IsConflict(err)
+	}
+	return !slices.ContainsFunc(several.Errors(), func(one error) bool { return !isConflict(one) })
 }
 
 // deleteForMove is clusterctl's annotation of the objects that it moved elsewhere and is about to delete here.
