@@ -53,7 +53,7 @@ const imageName = "local:import/debian.qcow2"
 
 // drawCreate has the VM be made without a template.
 func (s *simulation) drawCreate(spec *v1beta1.ProxmoxMachineSpec) {
-	spec.Disks.Boot.Storage, spec.Disks.Boot.SizeGiB = []string{"local-lvm", "shared"}[s.random.IntN(2)], 1+s.random.Int32N(10)
+	spec.Disks.Boot.Storage, spec.Disks.Boot.SizeGiB = []string{"local-lvm", "shared"}[s.random.IntN(2)], 4+s.random.Int32N(8) // the image has 3
 	switch s.random.IntN(3) {
 	case 0:
 		spec.Source = v1beta1.VirtualMachineSource{Netboot: v1beta1.NetbootSource{Device: "net0"}}
