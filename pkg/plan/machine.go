@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/cloudinit"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/network"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/placement"
@@ -340,38 +339,6 @@ func record(m Machine) Decision {
 		RecordProviderID{ProviderID: ProviderID(m.Spec.Reservation.UUID), Applied: applied(m)},
 		Reason{Running, "recording the providerID"},
 	}
-}
-
-// recordConfigured writes down the spec that the VM's config was brought to, where it is another than that which the machine was
-// reserved with. So it is known, once the VM runs, what the spec listed in the meantime and lists no more.
-func recordConfigured(m Machine) Decision {
-	if m.Spec.ProviderID != "" || m.VM.Power == PowerRunning || m.VM.Presence != PresenceOurs || m.Upkeep.Applied == "" ||
-		m.Upkeep.Applied == vmconfig.WriteApplied(m.Spec) {
-		return nil
-	}
-	return recordApplied(m)
-}
-
-// applied is the spec that a VM which runs for the first time was made from, for the annotation. The spec may have changed while
-// the VM started, or what it was may not be known: then all that is not as it says counts as new.
-func applied(m Machine) string {
-	for _, text := range []string{m.Upkeep.Applied, vmconfig.WriteApplied(m.Spec)} {
-		desired, known := desired(m), false
-		if desired.Spec, known = specOf(m, text); !known {
-			continue
-		}
-		if vmconfig.Diff(desired, m.VM.Config).Empty() && len(m.ungrown(desired.Growths(m.VM.Config))) == 0 {
-			return text
-		}
-	}
-	return vmconfig.WriteApplied(v1beta1.ProxmoxMachineSpec{})
-}
-
-// specOf is the machine's spec as it was when a part of it was written down.
-func specOf(m Machine, applied string) (v1beta1.ProxmoxMachineSpec, bool) {
-	spec, known := vmconfig.ReadApplied(applied)
-	spec.Reservation, spec.Bootstrap = m.Spec.Reservation, m.Spec.Bootstrap
-	return spec, known
 }
 
 // removeSeed takes the bootstrap data away once it has done its work: first out of the drive, then off the storage.

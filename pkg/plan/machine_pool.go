@@ -29,10 +29,15 @@ func (m Machine) poolMove() (move poolMove, found bool) {
 	if listing.HidesPool { // that it is still where it was put is all there is to go by
 		move.from = proxmox.PoolID(was)
 	}
-	if move.from == move.to || move.to == "" && (was == "" || string(move.from) != was) {
+	if move.from == move.to || move.to == "" && (was == "" || string(move.from) != was) || !move.isNew && m.mayBeInTheMaking(*listing) {
 		return poolMove{}, false
 	}
 	return move, true
+}
+
+// mayBeInTheMaking reports whether the inventory may show a VM that runs as it was while it was made, which is in no pool.
+func (m Machine) mayBeInTheMaking(listing Listing) bool {
+	return listing.Pool == "" && !listing.Running && m.VM.Power == PowerRunning
 }
 
 // formerPool is the pool that the spec named when it was last carried out.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/plan"
+	"github.com/capve/cluster-api-provider-proxmox/pkg/plan/vmconfig"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/proxmox"
 )
 
@@ -80,5 +81,49 @@ func TestTheStateOfThePoolIsTold(t *testing.T) {
 				t.Errorf("state (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestASpecThatNamesAnotherPoolBeforeTheVMRanMovesIt once it runs: it was made in the pool that the spec named then.
+func TestASpecThatNamesAnotherPoolBeforeTheVMRanMovesIt(t *testing.T) {
+	made := machine(resized)
+	made.Upkeep.Applied = vmconfig.WriteApplied(made.Spec)
+	made.Spec.Pool, made.Spec.CPU.Units = "b", 50
+	for _, want := range []string{
+		"do Configure | Configuring: configuring VM 101",
+		"do RecordApplied | Configuring: writing down the spec that the VM's config is brought to",
+		"do Start | Starting: starting VM 101 on pve1",
+	} {
+		step := plan.MachineStep(made)
+		if diff := cmp.Diff(want, told(step)); diff != "" {
+			t.Fatalf("step (-want +got):\n%s", diff)
+		}
+		do, _ := step.(plan.Do)
+		switch action := do.Action.(type) {
+		case plan.Configure:
+			made.VM.Config = action.Change.Apply(made.VM.Config)
+		case plan.RecordApplied:
+			made.Upkeep.Applied = action.Spec
+		}
+	}
+	made.VM.Power = plan.PowerRunning
+	do, _ := plan.MachineStep(made).(plan.Do)
+	action, _ := do.Action.(plan.RecordProviderID)
+	ran := machine(afterwards(everything(fewer, pooled("b")), isIn("capi"), func(m *plan.Machine) {
+		m.Upkeep.Applied, m.Upkeep.Live.Config["cpuunits"] = action.Applied, "50"
+	}))
+	if diff := cmp.Diff("do MovePool | Configuring: putting VM 101 into pool b as the spec says", told(plan.MachineStep(ran))); diff != "" {
+		t.Errorf("once it runs (-want +got):\n%s", diff)
+	}
+}
+
+// TestAPoolThatIsNotShownYetIsNotRepaired of a VM that was just started: the inventory shows it as it was while it was made.
+func TestAPoolThatIsNotShownYetIsNotRepaired(t *testing.T) {
+	started := machine(afterwards(repairing, func(m *plan.Machine) { m.VM.Listing = &plan.Listing{} }))
+	if diff := cmp.Diff("done | Running: VM 101 runs on pve1", told(plan.MachineStep(started))); diff != "" {
+		t.Errorf("step (-want +got):\n%s", diff)
+	}
+	if why, upToDate, known := started.ConfigurationState(); !upToDate || !known {
+		t.Errorf("it is told: %s", why.Message)
 	}
 }
