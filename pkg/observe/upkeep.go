@@ -50,7 +50,7 @@ func (o *Observer) addUpkeep(ctx context.Context, cluster *pve.Cluster, subject 
 	sight.entry, sight.listed = cluster.Inventory.Snapshot().VM(sight.ref().ID)
 	known := o.Memory.upkeep(subject.uuid())
 	if sight.hasToRead(known) {
-		if err := sight.read(ctx); err != nil {
+		if err := sight.report(sight.read(ctx)); err != nil {
 			return err
 		}
 	} else if sight.listed && known.seen == nil && sight.isSettled() {
@@ -80,6 +80,8 @@ func (s *upkeepSight) hasToRead(known knownUpkeep) bool {
 	switch {
 	case s.machine.VM.Listing != nil && s.machine.VM.Listing.Template:
 		return false // that is all there is to say of it
+	case s.pause(known) > 0:
+		return false
 	case known.live == nil && (isKept || isWrong || s.machine.HasNewSpec() || s.differs()):
 		return true
 	case known.live != nil && (isKept || isWrong) && s.Clock.Since(known.readAt) >= recheck:
@@ -129,9 +131,6 @@ func isOther(before, now pve.VM) bool {
 // read reads the config. One that is locked is not remembered: nothing would show that the lock is gone.
 func (s *upkeepSight) read(ctx context.Context) error {
 	config, err := s.pve.PendingVMConfig(ctx, s.ref())
-	if pve.ClassOf(err) == pve.NotFound { // it moved: the inventory will say where to
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("read the config of VM %d to compare it with the spec: %w", s.ref().ID, err)
 	}
@@ -140,7 +139,7 @@ func (s *upkeepSight) read(ctx context.Context) error {
 	}
 	live := &plan.Live{Config: config.Values, Waiting: config.Waiting, Digest: config.Digest}
 	s.Memory.withUpkeep(s.subject.uuid(), func(known *knownUpkeep) {
-		known.live, known.readAt, known.seen = live, s.Clock.Now(), nil
+		known.live, known.readAt, known.seen, known.unread = live, s.Clock.Now(), nil, unread{}
 		if s.listed {
 			known.seen = &s.entry
 		}
@@ -152,13 +151,14 @@ func (s *upkeepSight) read(ctx context.Context) error {
 func (s *upkeepSight) tell() {
 	known, upkeep := s.Memory.upkeep(s.subject.uuid()), &s.machine.Upkeep
 	upkeep.Live = known.live
-	again := func(wait time.Duration) {
-		if wait > 0 && (upkeep.LookAgain == 0 || wait < upkeep.LookAgain) {
-			upkeep.LookAgain = wait
-		}
+	s.tellPauses(known)
+	if pause := s.pause(known); pause > 0 {
+		upkeep.Trouble = known.unread.why
+		s.again(pause)
+		return
 	}
 	if due, isRead := s.due(known); isRead {
-		again(max(due.Sub(s.Clock.Now()), time.Second))
+		s.again(max(due.Sub(s.Clock.Now()), time.Second))
 	}
 	if known.live == nil {
 		return
@@ -167,18 +167,30 @@ func (s *upkeepSight) tell() {
 		s.Memory.withUpkeep(s.subject.uuid(), func(known *knownUpkeep) { known.live = nil })
 	}
 	if s.machine.Spec.DriftPolicy == v1beta1.DriftPolicyRepair || s.isWrong() {
-		again(max(recheck-s.Clock.Since(known.readAt), time.Second))
+		s.again(max(recheck-s.Clock.Since(known.readAt), time.Second))
 	}
+}
+
+// again has the machine looked at after a wait, unless it is sooner.
+func (s *upkeepSight) again(wait time.Duration) {
+	if upkeep := &s.machine.Upkeep; wait > 0 && (upkeep.LookAgain == 0 || wait < upkeep.LookAgain) {
+		upkeep.LookAgain = wait
+	}
+}
+
+// tellPauses tells what is left alone for a while.
+func (s *upkeepSight) tellPauses(known knownUpkeep) {
+	upkeep := &s.machine.Upkeep
 	for _, change := range slices.Sorted(maps.Keys(known.refusals)) {
 		if left := known.refusals[change].until.Sub(s.Clock.Now()); left > 0 {
 			upkeep.Refusals = append(upkeep.Refusals, plan.Refusal{Change: change, Message: known.refusals[change].message})
-			again(left)
+			s.again(left)
 		}
 	}
 	for key, repair := range known.repairs {
 		if left := repair.pause() - s.Clock.Since(repair.last); left > 0 {
 			upkeep.Contested = append(upkeep.Contested, key)
-			again(left)
+			s.again(left)
 		}
 	}
 	slices.Sort(upkeep.Contested)
@@ -192,6 +204,8 @@ type knownUpkeep struct {
 	readAt time.Time
 	// seen is what the inventory said of the VM then, or when it was first looked at.
 	seen *pve.VM
+	// unread is why it could not be read.
+	unread unread
 	// refusals are the changes that were refused lately, by their texts: while one pauses, another may be refused.
 	refusals map[string]refusal
 	// repairs are the keys that were changed back lately.

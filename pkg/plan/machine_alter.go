@@ -18,6 +18,8 @@ type Upkeep struct {
 	Applied string
 	// Live is the VM's config; nil when the pass did not have to read it.
 	Live *Live
+	// Trouble is why it could not be read; the zero Reason when it could, or did not have to be.
+	Trouble Reason
 	// Refusals are the changes that Proxmox VE refused, each once, in order. Any other may be tried.
 	Refusals []Refusal
 	// Contested are the keys that were changed back and have changed again. They are left alone for a while.
@@ -173,6 +175,9 @@ func (m Machine) ConfigurationState() (why Reason, upToDate, known bool) {
 
 // listedState goes by what the inventory says.
 func (m Machine) listedState() (why Reason, upToDate, known bool) {
+	if m.HasNewSpec() && m.Upkeep.Trouble.Code != "" {
+		return m.Upkeep.Trouble, false, true
+	}
 	if m.HasNewSpec() {
 		return Reason{Configuring, fmt.Sprintf("VM %d is to be changed as the spec says", m.Spec.Reservation.VMID)}, false, true
 	}
