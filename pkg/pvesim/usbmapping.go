@@ -46,11 +46,12 @@ func (m *USBMappingSpec) drop(key string) bool {
 	return key == "description"
 }
 
-func (m *USBMappingSpec) check(_ *World, node proxmox.NodeName) (string, []map[string]string) {
-	if m.isOn(string(node)) {
-		return "error", []map[string]string{}
+func (m *USBMappingSpec) check(_ *World, node proxmox.NodeName) (key string, faults []map[string]string) {
+	key, faults = "error", []map[string]string{}
+	if !m.isOn(string(node)) {
+		faults = append(faults, notMapped(node))
 	}
-	return "error", []map[string]string{notMapped(node)}
+	return key, faults
 }
 
 // isOn tells whether the mapping names a device of a host.
