@@ -72,15 +72,15 @@ func checkDiskBuses(s machineSubject) field.ErrorList {
 	var errs field.ErrorList
 	kind := s.spec.Hardware.MachineType
 	isARM := strings.HasPrefix(kind, "virt") || s.spec.RawConfig["arch"] == "aarch64"
-	for i, disk := range s.spec.Disks.Additional {
-		path := s.path.Child("disks", "additional").Index(i).Child("name")
+	s.eachDisk(func(disk *field.Path, name string, _ v1beta1.DiskOptions) {
+		path := disk.Child("name")
 		switch {
-		case isARM && strings.HasPrefix(disk.Name, "ide"):
-			errs = append(errs, field.Invalid(path, disk.Name, "aarch64 has no ide: name the disks scsi…, virtio… or sata…"))
-		case strings.Contains(kind, "q35") && (disk.Name == "ide1" || disk.Name == "ide3"):
-			errs = append(errs, field.Invalid(path, disk.Name, "the machineType q35 has ide0 and ide2 alone: name the disks otherwise"))
+		case isARM && strings.HasPrefix(name, "ide"):
+			errs = append(errs, field.Invalid(path, name, "aarch64 has no ide: name the disks scsi…, virtio… or sata…"))
+		case strings.Contains(kind, "q35") && (name == "ide1" || name == "ide3"):
+			errs = append(errs, field.Invalid(path, name, "the machineType q35 has ide0 and ide2 alone: name the disks otherwise"))
 		}
-	}
+	})
 	return errs
 }
 

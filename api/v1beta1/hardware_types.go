@@ -263,7 +263,7 @@ type PCIDevice struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.-]+$`
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_-]+$`
 	MDev string `json:"mdev,omitempty"`
 
 	// pcie shows it as a PCI Express device. It needs the machine type q35.

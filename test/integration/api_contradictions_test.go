@@ -130,6 +130,8 @@ func deviceContradictions() []contradiction {
 		{"aarch64 with an ide seed", edits(arch, set("spec.bootstrap.bus", "ide")), "spec.bootstrap.bus", `"ide"`, "aarch64 has no ide: set bus to scsi or sata, or leave it out"},
 		{"virt with an ide disk", edits(virt, extra("ide0", nil)), "spec.disks.additional[0].name", `"ide0"`, "aarch64 has no ide: name the disks scsi…, virtio… or sata…"},
 		{"q35 with ide1", edits(set(hardware+"machineType", "pc-q35-9.0"), extra("ide1", nil)), "spec.disks.additional[0].name", `"ide1"`, "the machineType q35 has ide0 and ide2 alone: name the disks otherwise"},
+		{"virt with an ide boot disk", append(edits(virt, set("spec.disks.boot.name", "ide0")), image...), "spec.disks.boot.name", `"ide0"`, "aarch64 has no ide: name the disks scsi…, virtio… or sata…"},
+		{"q35 that boots from ide3", append(edits(set(hardware+"machineType", "q35"), set("spec.disks.boot.name", "ide3")), image...), "spec.disks.boot.name", `"ide3"`, "the machineType q35 has ide0 and ide2 alone: name the disks otherwise"},
 		{
 			"a console on no port", edits(set(hardware+"display.type", "serial1"), set(hardware+"serialPorts", []any{"serial0"})),
 			"spec.hardware.display.type", "", "the console is shown on serial1, which serialPorts does not have: add it there",

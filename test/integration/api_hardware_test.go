@@ -108,6 +108,7 @@ func hardwareRefusals() []refusal {
 		{"pcie on a version of pc", one(hardware+"machineType", "pc-i440fx-9.0"), "pcie needs the machineType q35"},
 		{"raw pci device", one(hardware+"pciDevices.0.mapping", "0000:01:00.0"), "mapping in body should match"},
 		{"pci device without mapping", []edit{without(hardware + "pciDevices.0.mapping")}, "mapping: Required value"},
+		{"type of mediated device with a dot", one(hardware+"pciDevices.0.mdev", "nvidia.63"), "mdev in body should match"},
 		{"17th pci device", one(hardware+"pciDevices.0.name", "hostpci16"), "name in body should match"},
 		{"usb14", one(hardware+"usbDevices.0.name", "usb14"), "name in body should match"},
 		{"serial port on a device", one(hardware+"serialPorts.0", "/dev/ttyS0"), `Unsupported value: "/dev/ttyS0"`},
