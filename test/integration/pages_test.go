@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -75,4 +76,40 @@ func TestNetworksOfTheDocument(t *testing.T) {
 	} {
 		d.Expect(all).To(ContainSubstring(field+":"), "the examples show every field")
 	}
+}
+
+// TestWholeExamplesOfTheDocuments has the API server take every example of docs/proxmoxmachine.md and docs/proxmoxcluster.md, the objects
+// as they are and the parts of a spec in a machine.
+func TestWholeExamplesOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	var kinds []string
+	for _, page := range []string{"proxmoxmachine", "proxmoxcluster"} {
+		text, err := os.ReadFile("../../docs/" + page + ".md")
+		d.Expect(err).NotTo(HaveOccurred())
+		for _, block := range examples(strings.ReplaceAll(string(text), "AB:CD:…", fingerprint("AB"))) {
+			example := &unstructured.Unstructured{}
+			d.Expect(yaml.Unmarshal([]byte(block), &example.Object)).To(Succeed(), block)
+			switch _, ofKubeadm := example.Object["nodeRegistration"]; {
+			case ofKubeadm || strings.HasPrefix(example.GetAPIVersion(), "cluster.x-k8s.io/"):
+				continue // other providers'
+			case example.GetKind() == "":
+				example = d.withParts(example.Object)
+			}
+			example.SetNamespace(d.namespace)
+			d.Expect(d.client.Create(t.Context(), example, client.DryRunAll, client.FieldValidation("Strict"))).To(Succeed(), block)
+			kinds = append(kinds, example.GetKind())
+		}
+	}
+	d.Expect(kinds).To(ContainElements("ProxmoxMachineTemplate", "ProxmoxMachine", "ProxmoxCluster"))
+}
+
+// withParts is a machine with parts of a spec in place of its own.
+func (d *desk) withParts(parts anything) *unstructured.Unstructured {
+	machine := &v1beta1.ProxmoxMachine{ObjectMeta: d.meta("machine"), Spec: machineSpec()}
+	var edits []edit
+	for field, part := range parts {
+		edits = append(edits, set("spec."+field, part))
+	}
+	return document(d.t, d.scheme, machine, edits...)
 }
