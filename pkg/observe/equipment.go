@@ -159,6 +159,8 @@ func (s *equipmentSight) read(ctx context.Context, node proxmox.NodeName, fact p
 	case placement.MachineTypes:
 		types, err := s.pve.MachineTypes(ctx, node)
 		return func(has *placement.Equipment) { has.MachineTypes = types }, err
+	case placement.CPUFlags:
+		return s.readCPUFlags(ctx, node)
 	case placement.PCIMappings:
 		list, err := s.pve.PCIMappings(ctx)
 		return func(has *placement.Equipment) { has.PCI = mappings(list) }, err
@@ -185,6 +187,19 @@ func (s *equipmentSight) readCPUModels(ctx context.Context, node proxmox.NodeNam
 		hides = !permissions.Allows("/nodes", "Sys.Audit")
 	}
 	return func(has *placement.Equipment) { has.CPUModels, has.HidesCustom = models, hides }, err
+}
+
+// readCPUFlags reads which flags a VM may switch, where Proxmox VE tells. What it was before 9 does not change any more.
+func (s *equipmentSight) readCPUFlags(ctx context.Context, node proxmox.NodeName) (told, error) {
+	release, err := s.release(ctx, s.pve)
+	var flags []string
+	if err == nil && release.AtLeast(9, 0) {
+		flags, err = s.pve.CPUFlags(ctx, node)
+	}
+	if pve.ClassOf(err) == pve.Unimplemented {
+		err = nil
+	}
+	return func(has *placement.Equipment) { has.CPUFlags = flags }, err
 }
 
 func isCustom(model string) bool { return strings.HasPrefix(model, "custom-") }

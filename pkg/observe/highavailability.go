@@ -195,7 +195,7 @@ func (s *haSight) readRules(ctx context.Context, state *ha.State) error {
 
 // facts asks for the release, which tells whether there are rules or groups, and for the groups.
 func (s *haSight) facts(ctx context.Context) (ha.Facts, error) {
-	release, err := s.Memory.releases.get(ctx, s.pve.Fingerprint(), func() (pve.Version, error) { return s.pve.Version(ctx) })
+	release, err := s.release(ctx, s.pve)
 	if err != nil {
 		return ha.Facts{}, err
 	}
@@ -204,6 +204,11 @@ func (s *haSight) facts(ctx context.Context) (ha.Facts, error) {
 	}
 	groups, err := s.haGroups(ctx, s.pve)
 	return ha.Facts{Groups: groups}, err
+}
+
+// release is the release of a region's Proxmox VE.
+func (o *Observer) release(ctx context.Context, cluster *pve.Cluster) (pve.Version, error) {
+	return o.Memory.releases.get(ctx, cluster.Fingerprint(), func() (pve.Version, error) { return cluster.Version(ctx) })
 }
 
 // haGroups lists the HA groups.

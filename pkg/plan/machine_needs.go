@@ -32,6 +32,9 @@ func needs(spec v1beta1.ProxmoxMachineSpec) placement.Needs {
 	if enabled := spec.HighAvailability.Enabled; enabled != nil && *enabled {
 		needs.HAGroup = spec.HighAvailability.Group
 	}
+	if spec.RawConfig["arch"] != "aarch64" { // which has other flags than the host, and is not told of
+		needs.CPUFlags = spec.CPU.Flags
+	}
 	for _, device := range spec.Network.Devices {
 		needs.Devices = append(needs.Devices, placement.DeviceNeed{
 			Field: "network.devices[" + device.Name + "]", Bridge: proxmox.BridgeName(device.Bridge),

@@ -47,6 +47,12 @@ func (c *Client) CPUModels(ctx context.Context, node proxmox.NodeName) ([]string
 	return c.capability(ctx, node, "/nodes/{node}/capabilities/qemu/cpu", "name")
 }
 
+// CPUFlags lists the names of the CPU flags that a VM on the node may switch on or off. Proxmox VE 8 does not tell: the error is
+// Unimplemented. For aarch64 there are none.
+func (c *Client) CPUFlags(ctx context.Context, node proxmox.NodeName) ([]string, error) {
+	return c.capability(ctx, node, "/nodes/{node}/capabilities/qemu/cpu-flags", "name")
+}
+
 // MachineTypes lists the versions of q35 and i440fx that the QEMU of a node has: pc-q35-9.0 and so on.
 func (c *Client) MachineTypes(ctx context.Context, node proxmox.NodeName) ([]string, error) {
 	return c.capability(ctx, node, "/nodes/{node}/capabilities/qemu/machines", "id")

@@ -27,6 +27,9 @@ func equipmentReads() []request {
 			line: "GET /nodes/pve1/capabilities/qemu/cpu", data: `[{"name":"host","vendor":"default","custom":0},{"name":"custom-x","vendor":"default","custom":1}]`,
 			want: []string{"host", "custom-x"},
 		}, {
+			name: "CPU flags", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.CPUFlags(ctx, "pve1") },
+			line: "GET /nodes/pve1/capabilities/qemu/cpu-flags", data: `[{"name":"aes","description":"d","supported-on":["pve1"]},{"name":"pcid"}]`, want: []string{"aes", "pcid"},
+		}, {
 			name: "machine types", send: func(ctx context.Context, c *pve.Client) (any, error) { return c.MachineTypes(ctx, "pve1") },
 			line: "GET /nodes/pve1/capabilities/qemu/machines", data: `[{"id":"pc-q35-9.0","type":"q35","version":"9.0"}]`, want: []string{"pc-q35-9.0"},
 		}, {

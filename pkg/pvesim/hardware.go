@@ -15,7 +15,7 @@ func hardwareRoutes(v Version) []Route {
 	if v != V84 {
 		arch = []schema.Param{schema.Choice("arch", "x86_64", "aarch64")}
 	}
-	return []Route{
+	routes := []Route{
 		{Method: "GET", Path: "/nodes/{node}/hardware", handle: index("type", "pci", "usb")},
 		{Method: "GET", Path: "/nodes/{node}/hardware/pci", handle: listPCI, permission: on("/", "Sys.Audit", "Sys.Modify"), params: []schema.Param{
 			schema.Text("pci-class-blacklist").Format("string-list"), schema.Boolean("verbose"),
@@ -27,6 +27,22 @@ func hardwareRoutes(v Version) []Route {
 		{Method: "GET", Path: "/nodes/{node}/services/{service}", handle: index("subdir", "state", "start", "stop", "restart", "reload"), permission: audit, params: []schema.Param{service}},
 		{Method: "GET", Path: "/nodes/{node}/services/{service}/state", handle: serviceState, permission: audit, params: []schema.Param{service}},
 	}
+	if v != V84 {
+		routes = append(routes, Route{Method: "GET", Path: "/nodes/{node}/capabilities/qemu/cpu-flags", handle: listCPUFlags, params: append(arch, schema.Choice("accel", "kvm", "tcg"))})
+	}
+	return routes
+}
+
+// listCPUFlags lists the flags that a VM may switch. aarch64 has none.
+func listCPUFlags(c *call) reply {
+	out := []map[string]any{}
+	if c.params["arch"] == "aarch64" {
+		return ok(out)
+	}
+	for _, flag := range c.version.cpuFlags() {
+		out = append(out, map[string]any{"name": flag})
+	}
+	return ok(out)
 }
 
 // unlistedClasses are the kinds of PCI devices that the list leaves out by default: memory controllers, bridges, processors.

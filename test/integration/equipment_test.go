@@ -64,6 +64,10 @@ func lacks(version pvesim.Version) map[string]lack {
 			func(s *v1beta1.ProxmoxMachineSpec) { s.CPU.Type = "custom-small" },
 			"there is no custom CPU model custom-small, which cpu.type names: make it", func(b *bench) { b.pve.World.AddCPUModel("small") },
 		},
+		"cpu-flag": {
+			func(s *v1beta1.ProxmoxMachineSpec) { s.CPU.Flags = []string{"+aes", "+avx512f"} },
+			"its Proxmox VE lets no VM switch the CPU flag +avx512f, which cpu.flags names, but aes, ", nil,
+		},
 		"machine-type": {
 			func(s *v1beta1.ProxmoxMachineSpec) { s.Hardware.MachineType = "pc-q35-99.0" },
 			"its QEMU has no machine type pc-q35-99.0, which hardware.machineType names: update the host", nil,

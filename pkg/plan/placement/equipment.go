@@ -16,6 +16,7 @@ const (
 	Bridges Fact = iota
 	CPUModels
 	MachineTypes
+	CPUFlags
 	PCIMappings
 	USBMappings
 	Pool
@@ -27,8 +28,10 @@ func (f Fact) OfRegion() bool { return f >= PCIMappings }
 
 // Needs are what a VM needs of its host besides room. What is empty is not needed.
 type Needs struct {
-	Devices     []DeviceNeed
-	CPUModel    string
+	Devices  []DeviceNeed
+	CPUModel string
+	// CPUFlags are flags that a VM is to have, or not to have, each with its sign.
+	CPUFlags    []string
 	MachineType string
 	PCI, USB    []MappingNeed
 	Pool        proxmox.PoolID
@@ -63,7 +66,9 @@ type Equipment struct {
 	Bridges   []Bridge
 	CPUModels []string
 	// HidesCustom says that there may be custom CPU models that the credentials cannot see.
-	HidesCustom  bool
+	HidesCustom bool
+	// CPUFlags are the flags that a VM may switch; empty where Proxmox VE does not tell.
+	CPUFlags     []string
 	MachineTypes []string
 	PCI, USB     []Mapping
 	// HasPool says that there is the pool that is needed.
@@ -103,7 +108,7 @@ func (n Needs) Unread(has Equipment) []Fact {
 func (n Needs) Facts() []Fact {
 	var facts []Fact
 	for fact, needed := range map[Fact]bool{
-		Bridges: len(n.Devices) > 0, CPUModels: n.CPUModel != "", MachineTypes: n.version() != "",
+		Bridges: len(n.Devices) > 0, CPUModels: n.CPUModel != "", MachineTypes: n.version() != "", CPUFlags: len(n.CPUFlags) > 0,
 		PCIMappings: len(n.PCI) > 0, USBMappings: len(n.USB) > 0, Pool: n.Pool != "", HAGroup: n.HAGroup != "",
 	} {
 		if needed {
@@ -156,6 +161,8 @@ func (n Needs) lacks(fact Fact, node proxmox.NodeName, has Equipment) string {
 		return n.lacksCPUModel(has)
 	case MachineTypes:
 		return n.lacksMachineType(has.MachineTypes)
+	case CPUFlags:
+		return n.lacksCPUFlag(has.CPUFlags)
 	case PCIMappings:
 		return lacksMapping(n.PCI, has.PCI, node, "pci")
 	case USBMappings:
@@ -208,6 +215,23 @@ func (n Needs) lacksCPUModel(has Equipment) string {
 		return fmt.Sprintf("there is no custom CPU model %s, which cpu.type names: make it (cpu-models.conf), or name another", n.CPUModel)
 	}
 	return fmt.Sprintf("its Proxmox VE knows no CPU model %s, which cpu.type names: update the host, or name another; one of cpu-models.conf has custom- before its name", n.CPUModel)
+}
+
+func (n Needs) lacksCPUFlag(known []string) string {
+	if len(known) == 0 {
+		known = fixedFlags()
+	}
+	for _, flag := range n.CPUFlags {
+		if !slices.Contains(known, strings.TrimLeft(flag, "+-")) {
+			return fmt.Sprintf("its Proxmox VE lets no VM switch the CPU flag %s, which cpu.flags names, but %s: leave it out, or name a cpu.type that has it so", flag, strings.Join(known, ", "))
+		}
+	}
+	return ""
+}
+
+// fixedFlags are those of the releases that do not tell (PVE::QemuServer::CPUConfig).
+func fixedFlags() []string {
+	return strings.Fields("aes amd-no-ssb amd-ssbd hv-evmcs hv-tlbflush ibpb md-clear nested-virt pcid pdpe1gb spec-ctrl ssbd virt-ssbd")
 }
 
 func (n Needs) lacksMachineType(types []string) string {

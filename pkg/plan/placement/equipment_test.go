@@ -13,7 +13,7 @@ import (
 func needsAll() placement.Needs {
 	return placement.Needs{
 		Devices:  []placement.DeviceNeed{{Field: "network.devices[net0]", Bridge: "vmbr0"}},
-		CPUModel: "EPYC", MachineType: "pc-q35-9.0", Pool: "capi", HAGroup: "g1",
+		CPUModel: "EPYC", CPUFlags: []string{"+aes", "-pcid"}, MachineType: "pc-q35-9.0", Pool: "capi", HAGroup: "g1",
 		PCI: []placement.MappingNeed{{Field: "hardware.pciDevices[hostpci0]", Mapping: "gpu"}},
 		USB: []placement.MappingNeed{{Field: "hardware.usbDevices[usb0]", Mapping: "key"}},
 	}
@@ -57,6 +57,9 @@ func TestAHostThatLacksSomethingSaysWhatAndWhatToDo(t *testing.T) {
 		"no such CPU model":            {func(n *placement.Needs) { n.CPUModel = "EPYC-Turin" }, nil, "its Proxmox VE knows no CPU model EPYC-Turin, which cpu.type names: update the host, or name another"},
 		"no such custom CPU model":     {func(n *placement.Needs) { n.CPUModel = "custom-x" }, nil, "there is no custom CPU model custom-x, which cpu.type names: make it"},
 		"a custom model out of sight":  {func(n *placement.Needs) { n.CPUModel = "custom-x" }, func(h *placement.Equipment) { h.HidesCustom = true }, ""},
+		"no such CPU flag":             {func(n *placement.Needs) { n.CPUFlags[0] = "+avx512f" }, func(h *placement.Equipment) { h.CPUFlags = []string{"aes", "pcid"} }, "its Proxmox VE lets no VM switch the CPU flag +avx512f, which cpu.flags names, but aes, pcid: leave it out, or name a cpu.type that has it so"},
+		"no CPU flag of any release":   {func(n *placement.Needs) { n.CPUFlags[1] = "-avx512f" }, nil, "its Proxmox VE lets no VM switch the CPU flag -avx512f"},
+		"a CPU flag of a later one":    {func(n *placement.Needs) { n.CPUFlags[0] = "+new" }, func(h *placement.Equipment) { h.CPUFlags = []string{"new", "pcid"} }, ""},
 		"no such machine type":         {func(n *placement.Needs) { n.MachineType = "pc-q35-11.0" }, nil, "its QEMU has no machine type pc-q35-11.0, which hardware.machineType names: update the host, or name one that it has"},
 		"an older way to write i440fx": {func(n *placement.Needs) { n.MachineType = "pc-9.0+pve0.pxe" }, nil, ""},
 		"no such revision":             {func(n *placement.Needs) { n.MachineType = "pc-q35-9.0+pve1" }, nil, "its QEMU has no machine type pc-q35-9.0+pve1"},
@@ -100,16 +103,16 @@ func TestOnlyWhatIsNeededIsAskedFor(t *testing.T) {
 		}
 	}
 	needs := needsAll()
-	if unread := needs.Unread(placement.Equipment{}); !slices.Equal(unread, needs.Facts()) || len(unread) != 7 {
+	if unread := needs.Unread(placement.Equipment{}); !slices.Equal(unread, needs.Facts()) || len(unread) != 8 {
 		t.Errorf("of what nothing is known %v is asked for", unread)
 	}
 	has := placement.Equipment{Known: []placement.Fact{placement.Bridges, placement.CPUModels}, Unknown: []placement.Fact{placement.Pool}}
-	want := []placement.Fact{placement.MachineTypes, placement.PCIMappings, placement.USBMappings, placement.HAGroup}
+	want := []placement.Fact{placement.MachineTypes, placement.CPUFlags, placement.PCIMappings, placement.USBMappings, placement.HAGroup}
 	if unread := needs.Unread(has); !slices.Equal(unread, want) {
 		t.Errorf("%v is asked for, want %v", unread, want)
 	}
 	for _, fact := range needs.Facts() {
-		if got, want := fact.OfRegion(), fact != placement.Bridges && fact != placement.CPUModels && fact != placement.MachineTypes; got != want {
+		if got, want := fact.OfRegion(), fact != placement.Bridges && fact != placement.CPUModels && fact != placement.CPUFlags && fact != placement.MachineTypes; got != want {
 			t.Errorf("fact %d is of a region: %v", fact, got)
 		}
 	}
