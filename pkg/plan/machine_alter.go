@@ -79,13 +79,16 @@ func (m Machine) HasNewSpec() bool {
 }
 
 // alterBeforeStart has a VM that is about to be started begin with what the spec says anew, but for what a task has to do: it
-// might fail, and the VM would not be started.
+// might fail, and the VM would not be started. Some of what is to be changed back a VM takes only now.
 func alterBeforeStart(m Machine) Decision {
 	alteration, known := m.alteration()
 	if !known || m.VM.Power != PowerStopped || m.isToBeOff() || alteration.Change.Allocates() {
 		return nil
 	}
-	return reconfigure(m, alteration.Change, false)
+	if decision := reconfigure(m, alteration.Change, false); decision != nil || m.Spec.DriftPolicy != v1beta1.DriftPolicyRepair {
+		return decision
+	}
+	return reconfigure(m, alteration.Repair.Without(m.Upkeep.Contested...), true)
 }
 
 // alter carries out what the spec says anew. It comes last: nothing that a VM needs waits for it.

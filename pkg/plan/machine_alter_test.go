@@ -35,6 +35,19 @@ func perCPU(m *plan.Machine) {
 	m.Spec.Network.Devices[0].QueuesPerCPU = ptr.To(true)
 }
 
+// oneQueue is what somebody gave it instead.
+func oneQueue(m *plan.Machine) {
+	m.Upkeep.Live.Config["net0"] = vmconfig.ParseProperties(m.Upkeep.Live.Config["net0"]).With("queues", "1").String()
+}
+
+func refusingAll(m *plan.Machine) {
+	if do, is := plan.MachineStep(*m).(plan.Do); is {
+		if action, is := do.Action.(plan.Reconfigure); is {
+			refusing(action.Text())(m)
+		}
+	}
+}
+
 func refusing(change string) change {
 	return func(m *plan.Machine) {
 		m.Upkeep.Refusals = append(m.Upkeep.Refusals, plan.Refusal{Change: change, Message: "only root may"})
@@ -65,6 +78,9 @@ func TestAVMFollowsItsSpec(t *testing.T) {
 		{"and while the spec says something else", machine(afterwards(fewer, meddled)), "do Reconfigure | Configuring: changing cpuunits of VM 101 as the spec says"},
 		{"unless that is to be repaired", machine(afterwards(repairing, meddled)), "do Reconfigure | Configuring: changing cores of VM 101 back to what the spec says"},
 		{"and not again and again", machine(afterwards(repairing, meddled, contested)), runs},
+		{"what a VM that runs cannot take is repaired before it starts", machine(perCPU, afterwards(repairing, oneQueue, off)), "do Reconfigure | Configuring: changing net0 of VM 101 back to what the spec says"},
+		{"and not while it runs", machine(perCPU, afterwards(repairing, oneQueue)), runs},
+		{"and it starts if that is refused", machine(perCPU, afterwards(repairing, oneQueue, off, refusingAll)), "do Start | Starting: starting VM 101 on pve1"},
 	})
 	do, _ := plan.MachineStep(machine(afterwards(repairing, meddled))).(plan.Do)
 	action, _ := do.Action.(plan.Reconfigure)
