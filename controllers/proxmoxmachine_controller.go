@@ -143,6 +143,9 @@ func (r *MachineReconciler) run(ctx context.Context, subject observe.MachineSubj
 	for range mostSteps {
 		observed, err := r.Observer.Machine(ctx, subject)
 		if err != nil {
+			if observed.VM.Presence == plan.PresenceOurs { // what was seen before the error holds: the VM runs, or does not
+				pass.Observed = observed
+			}
 			return r.failed(ctx, subject, pass, fmt.Errorf("observe ProxmoxMachine %s: %w", subject.ProxmoxMachine.Name, err))
 		}
 		pass.Observed, pass.Decision = observed, plan.MachineStep(observed)

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/capve/cluster-api-provider-proxmox/api/v1beta1"
 	"github.com/capve/cluster-api-provider-proxmox/pkg/pvesim"
@@ -44,4 +45,20 @@ func TestAMachineStaysReadyWhileItsConfigCannotBeRead(t *testing.T) {
 			b.restsWithoutRequests(machine)
 		})
 	}
+}
+
+// TestAMachineStaysReadyWhileItsFirewallCannotBeRead tells what is wrong where it is.
+func TestAMachineStaysReadyWhileItsFirewallCannotBeRead(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provisioned(b.cluster("c1"))
+	machine := b.machine("c1", "m1")
+	b.settled(machine)
+	b.add(b.pve.World.AddFault(pvesim.Fault{Path: "/nodes/{node}/qemu/{vmid}/firewall/options", Status: 500, Reason: "got no worker upid - start worker failed"}))
+	b.change(machine, func() { machine.Spec.Firewall.Enabled = ptr.To(true) })
+	b.says(machine, v1beta1.FirewallUpToDateCondition, metav1.ConditionFalse, "Error", "got no worker upid")
+	b.running(machine)
+	b.pve.World.ClearFaults()
+	b.says(machine, v1beta1.FirewallUpToDateCondition, metav1.ConditionTrue, "UpToDate")
+	b.running(machine)
 }
