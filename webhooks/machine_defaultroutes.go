@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,26 +21,24 @@ type defaultRoute struct {
 
 type defaultRoutePlace struct {
 	family string
-	// vrf is the VRF, or empty for the main routing domain; table is the table where the route names one.
-	vrf   string
+	// table is the routing table: a VRF's, mainTable, or one that the route names.
 	table int32
 	// metric is -1 where it is left to the guest.
 	metric int32
 }
 
-// checkDefaultRoutes refuses two default routes of one family and metric in one routing domain: which of them is used would be
+// mainTable is the number of the main routing table (rt_tables).
+const mainTable = 254
+
+// checkDefaultRoutes refuses two default routes of one family and metric in one routing table: which of them is used would be
 // chance.
 func checkDefaultRoutes(s machineSubject) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[defaultRoutePlace]*field.Path{}
 	for _, route := range s.defaultRoutes() {
 		if other := seen[route.place]; other != nil {
-			where := "main routing table"
-			if route.place.vrf != "" {
-				where = "VRF " + route.place.vrf
-			}
 			errs = append(errs, field.Invalid(route.path, route.value, fmt.Sprintf(
-				"two %s default routes of the same metric are in the %s, the other is %s: keep one of them, or give them different metrics", route.place.family, where, other)))
+				"two %s default routes of the same metric are in the %s, the other is %s: keep one of them, or give them different metrics", route.place.family, s.nameOf(route.place.table), other)))
 			continue
 		}
 		seen[route.place] = route.path
@@ -50,49 +49,60 @@ func checkDefaultRoutes(s machineSubject) field.ErrorList {
 func (s machineSubject) defaultRoutes() []defaultRoute {
 	var all []defaultRoute
 	for i, device := range s.spec.Network.Devices {
-		path, vrf := s.devicePath(i), s.vrfOf(device.Name)
+		path, table := s.devicePath(i), s.tableOf(device.Name)
 		for _, from := range []struct {
 			field, family string
 			source        v1beta1.AddressSource
 		}{{"ipv4", "IPv4", device.IPv4.AddressSource}, {"ipv6", "IPv6", device.IPv6.AddressSource}} {
 			if isTrue(from.source.DefaultRoute) {
-				all = append(all, defaultRoute{path.Child(from.field, "defaultRoute"), true, defaultRoutePlace{family: from.family, vrf: vrf, metric: orUnset(from.source.Metric)}})
+				all = append(all, defaultRoute{path.Child(from.field, "defaultRoute"), true, defaultRoutePlace{family: from.family, table: table, metric: orUnset(from.source.Metric)}})
 			}
 		}
-		all = append(all, written(path.Child("routes"), vrf, device.Routes)...)
+		all = append(all, written(path.Child("routes"), table, device.Routes)...)
 	}
 	for i, vrf := range s.spec.Network.VRFs {
-		all = append(all, written(s.path.Child("network", "vrfs").Index(i).Child("routes"), vrf.Name, vrf.Routes)...)
+		all = append(all, written(s.path.Child("network", "vrfs").Index(i).Child("routes"), vrf.Table, vrf.Routes)...)
 	}
 	return all
 }
 
-// written are the default routes among routes.
-func written(path *field.Path, vrf string, routes []v1beta1.Route) []defaultRoute {
+// written are the default routes among routes, which are in the table where they name none.
+func written(path *field.Path, table int32, routes []v1beta1.Route) []defaultRoute {
 	var all []defaultRoute
 	for i, route := range routes {
 		if !strings.HasSuffix(route.To, "/0") {
 			continue
 		}
-		place := defaultRoutePlace{family: "IPv4", vrf: vrf, table: route.Table, metric: orUnset(route.Metric)}
+		place := defaultRoutePlace{family: "IPv4", table: cmp.Or(route.Table, table), metric: orUnset(route.Metric)}
 		if strings.Contains(route.To, ":") {
 			place.family = "IPv6"
-		}
-		if vrf != "" {
-			place.table = 0 // the VRF's, whether it is named or not
 		}
 		all = append(all, defaultRoute{path.Index(i).Child("to"), route.To, place})
 	}
 	return all
 }
 
-func (s machineSubject) vrfOf(device string) string {
+// tableOf is the routing table of a device's routes.
+func (s machineSubject) tableOf(device string) int32 {
 	for _, vrf := range s.spec.Network.VRFs {
 		if slices.Contains(vrf.Devices, device) {
-			return vrf.Name
+			return vrf.Table
 		}
 	}
-	return ""
+	return mainTable
+}
+
+// nameOf says which routing table it is.
+func (s machineSubject) nameOf(table int32) string {
+	for _, vrf := range s.spec.Network.VRFs {
+		if vrf.Table == table {
+			return "VRF " + vrf.Name
+		}
+	}
+	if table == mainTable {
+		return "main routing table"
+	}
+	return fmt.Sprintf("routing table %d", table)
 }
 
 func orUnset(metric *int32) int32 {

@@ -80,7 +80,7 @@ func clusterTemplates() templateValidator[*v1beta1.ProxmoxClusterTemplate] {
 
 // ValidateCreate checks the metadata that is copied from the template, and what a rule in the CRD cannot check of the rest.
 func (v templateValidator[T]) ValidateCreate(_ context.Context, template T) (admission.Warnings, error) {
-	return nil, v.invalid(template, append(v.checkMetadata(template), v.check(template)...))
+	return nil, v.invalid(template, v.problems(template))
 }
 
 // ValidateUpdate refuses a change of the spec, unless the topology controller only asks what would come of it.
@@ -89,7 +89,7 @@ func (v templateValidator[T]) ValidateUpdate(ctx context.Context, old, template 
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("no admission request in context: %v", err))
 	}
-	errs := append(v.checkMetadata(template), news(v.check(old), v.check(template))...)
+	errs := news(v.problems(old), v.problems(template))
 	if !topology.IsDryRunRequest(request, template) && !reflect.DeepEqual(v.spec(old), v.spec(template)) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "template", "spec"),
 			fmt.Sprintf("a %s is immutable: make another one and refer to that, and Cluster API rolls what was made from this one", v.kind)))
@@ -102,9 +102,10 @@ func (v templateValidator[T]) ValidateDelete(context.Context, T) (admission.Warn
 	return nil, nil
 }
 
-func (v templateValidator[T]) checkMetadata(template T) field.ErrorList {
+// problems are all that is wrong with a template.
+func (v templateValidator[T]) problems(template T) field.ErrorList {
 	metadata := v.metadata(template)
-	return metadata.Validate(field.NewPath("spec", "template", "metadata"))
+	return append(metadata.Validate(field.NewPath("spec", "template", "metadata")), v.check(template)...)
 }
 
 func (v templateValidator[T]) invalid(template T, errs field.ErrorList) error {

@@ -85,6 +85,18 @@ func placeContradictions() []contradiction {
 			"spec.network.devices[0].routes[0].to", `"0.0.0.0/0"`, "two IPv4 default routes of the same metric are in the main routing table, the other is spec.network.devices[0].ipv4.defaultRoute: keep one of them, or give them different metrics",
 		},
 		{
+			"a default route in another's VRF", edits(set(net0+"routes", []any{anything{"to": "0.0.0.0/0", "via": "10.0.0.1", "table": int64(10)}}), set(net1+"ipv4", routed), set("spec.network.vrfs", []any{vrf("blue", 10, "net1")})),
+			"spec.network.devices[1].ipv4.defaultRoute", "true", "two IPv4 default routes of the same metric are in the VRF blue, the other is spec.network.devices[0].routes[0].to: keep one of them, or give them different metrics",
+		},
+		{
+			"the main table by its number", edits(set(net0+"ipv4", routed), set(net0+"routes", []any{anything{"to": "0.0.0.0/0", "via": "10.0.0.1", "table": int64(254)}})),
+			"spec.network.devices[0].routes[0].to", `"0.0.0.0/0"`, "two IPv4 default routes of the same metric are in the main routing table, the other is spec.network.devices[0].ipv4.defaultRoute: keep one of them, or give them different metrics",
+		},
+		{
+			"two default routes in a table", edits(set(net0+"routes", []any{anything{"to": "::/0", "via": "fe80::1", "table": int64(100)}, anything{"to": "::/0", "via": "fe80::2", "table": int64(100)}})),
+			"spec.network.devices[0].routes[1].to", `"::/0"`, "two IPv6 default routes of the same metric are in the routing table 100, the other is spec.network.devices[0].routes[0].to: keep one of them, or give them different metrics",
+		},
+		{
 			"strict affinity to hosts that are not allowed", edits(set("spec.placement.allowedNodes", []any{"pve1", "pve2"}), rules(near("near", true, anything{"name": "pve3"}))),
 			"spec.highAvailability.rules[0].nodeAffinity.nodes", `"pve3"`, "none of them is in placement.allowedNodes, pve1, pve2, and strict keeps the VM off all others: name one of those, or leave strict out",
 		},
@@ -113,6 +125,7 @@ func TestPlacesThatAreFreeAreTaken(t *testing.T) {
 		"another bus for the seed":           edits(drives("ide", 4)),
 		"default routes of two VRFs":         edits(set(net0+"ipv4", routed), set(net1+"ipv4", routed), set("spec.network.vrfs", []any{vrf("blue", 10, "net1")})),
 		"a default route of another table":   edits(set(net0+"ipv4", routed), set(net0+"routes", []any{anything{"to": "0.0.0.0/0", "via": "10.0.0.1", "table": int64(100)}})),
+		"a default route beside a VRF's":     edits(set(net0+"ipv4", routed), set(net0+"routes", []any{anything{"to": "0.0.0.0/0", "via": "10.0.0.1", "table": int64(100)}}), set("spec.network.vrfs", []any{vrf("blue", 10, "net0")})),
 		"affinity to a host that is allowed": edits(set("spec.placement.allowedNodes", []any{"pve1"}), set("spec.highAvailability", anything{"enabled": true, "rules": []any{anything{"name": "near", "nodeAffinity": anything{"strict": true, "nodes": []any{anything{"name": "pve1"}, anything{"name": "pve9"}}}}}})),
 		"a name with placeholders":           one("spec.vmName", "{{ .Cluster }}-{{ .Machine }}.example"),
 		"a raw key with a value":             one("spec.rawConfig", anything{"args": "-device x,y=z -no-reboot", "kvm": "0"}),
