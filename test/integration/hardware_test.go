@@ -128,7 +128,7 @@ func TestARefusedFieldIsNamed(t *testing.T) {
 	}{
 		"hugepages": {func(s *v1beta1.ProxmoxMachineSpec) { s.Memory.Hugepages = "2MiB" }, "RootOnly", "leave memory.hugepages out of the ProxmoxMachineTemplate"},
 		"raw-key":   {func(s *v1beta1.ProxmoxMachineSpec) { s.RawConfig = v1beta1.RawConfig{"kvn": "0"} }, "Error", "correct rawConfig[kvn] in the ProxmoxMachineTemplate"},
-		"cpu-flag":  {func(s *v1beta1.ProxmoxMachineSpec) { s.CPU.Flags = []string{"+nonsense"} }, "Error", "correct cpu in the ProxmoxMachineTemplate"},
+		"cpu-flag":  {func(s *v1beta1.ProxmoxMachineSpec) { s.CPU.Flags = []string{"+nonsense"} }, plan.WaitingForCapacity, "lets no VM switch the CPU flag +nonsense, which cpu.flags names"},
 		"storage": {func(s *v1beta1.ProxmoxMachineSpec) {
 			s.Disks.Additional = []v1beta1.AdditionalDisk{{Name: "scsi1", Storage: "nope", SizeGiB: 1}}
 		}, plan.WaitingForCapacity, "storage nope is not there, cannot be seen (Datastore.Audit) or does not take images"},
