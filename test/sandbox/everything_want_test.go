@@ -36,7 +36,7 @@ func wantedConfig() map[string]string {
 		"sata1":   disk + `\.raw,size=1G,cache=writeback,serial=scratch`,
 		"scsi30":  `none,media=cdrom`,
 		// Networks.
-		"net0": `virtio=BC:24:11` + mac + `{3},bridge=vmbr0,tag=20,mtu=1450,rate=11\.92\d*,queues=4,firewall=1`,
+		"net0": `virtio=BC:24:11` + mac + `{3},bridge=vmbr0,tag=20,mtu=1450,rate=11\.92\d*,queues=3,firewall=1`,
 		"net1": `virtio=[0-9A-F]{2}` + mac + `{5},bridge=vmbr1,mtu=1,queues=2,firewall=0`,
 		"net2": `virtio=BC:24:12:AB` + mac + `{2},bridge=vmbr0,trunks=5;7-9,firewall=1`,
 		"net3": `e1000=[0-9A-F]{2}` + mac + `{5},bridge=vmbr1,firewall=0,link_down=1`,
